@@ -193,11 +193,39 @@ DT_MATH T safe_divisor(T b) {
   return (b & ~special) - special;
 }
 
+// a / b towards zero, for b that is neither 0 nor -1. By way of double, which has vectors of
+// quotients: that of int32_t is exact as soon as it is truncated. That of int64_t is off by a
+// little of its last places; what is left of a is divided once more, and what is left then is at
+// most one b.
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
+template <class T>
+DT_MATH T int_quotient(T a, T b) {
+  return a / b;
+}
+#else
+DT_MATH int32_t int_quotient(int32_t a, int32_t b) {
+  return int32_t(double(a) / double(b));
+}
+DT_MATH int64_t int_quotient(int64_t a, int64_t b) {
+#ifdef __AVX512DQ__
+  const double over = 1.0 / double(b);
+  const int64_t near = int64_t(double(a) * over);
+  const int64_t quotient = near + int64_t(double(a - near * b) * over);
+  const int64_t rest = a - quotient * b, sign_of_quotient = (a ^ b) >> 63 | 1;
+  const uint64_t left = uint64_t(rest < 0 ? -rest : rest), size = uint64_t(b < 0 ? -b : b);
+  const int64_t is_beyond = (rest != 0) & ((rest ^ a) < 0), is_short = (left >= size) & ~is_beyond;
+  return quotient + sign_of_quotient * (is_short - is_beyond);
+#else
+  return a / b;
+#endif
+}
+#endif
+
 template <class T>
 DT_MATH T int_div_trunc(T a, T b) {
   const T special = special_divisor(b);
   const T factor = (b & special) + 1 + special;
-  return T(uint64_t(a / safe_divisor(b)) * uint64_t(factor));
+  return T(uint64_t(int_quotient(a, safe_divisor(b))) * uint64_t(factor));
 }
 
 // Of a remainder towards zero: whether it is not 0 and has not the divisor's sign.
@@ -207,14 +235,20 @@ DT_MATH T wrong_sign(T remainder, T b) {
 }
 
 template <class T>
+DT_MATH T int_remainder(T a, T b) {
+  const T divisor = safe_divisor(b);
+  return a - int_quotient(a, divisor) * divisor;
+}
+
+template <class T>
 DT_MATH T int_modulo(T a, T b) {
-  const T remainder = a % safe_divisor(b);
+  const T remainder = int_remainder(a, b);
   return remainder + (b & wrong_sign(remainder, b));
 }
 
 template <class T>
 DT_MATH T int_div_floor(T a, T b) {
-  return int_div_trunc(a, b) + wrong_sign(a % safe_divisor(b), b);
+  return int_div_trunc(a, b) + wrong_sign(int_remainder(a, b), b);
 }
 
 // By repeated squaring (a loop over the bits of the exponent), modulo 2^bits. A negative exponent

@@ -44,17 +44,11 @@ DT_MATH T xlogy(T a, T b) {
   return (a == T(0)) & (b == b) ? T(0) : a * log(b);
 }
 
-template <class T>
-DT_MATH T int_fmod(T a, T b) {
-  const bool special = (b == 0) | (b == -1);
-  const T remainder = a % (special ? T(1) : b);
-  return special ? T(0) : remainder;
-}
 DT_MATH int32_t fmod(int32_t a, int32_t b) {
-  return int_fmod(a, b);
+  return int_remainder(a, b);
 }
 DT_MATH int64_t fmod(int64_t a, int64_t b) {
-  return int_fmod(a, b);
+  return int_remainder(a, b);
 }
 
 // Euclid's algorithm: a loop, so no vector code.

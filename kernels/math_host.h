@@ -291,27 +291,31 @@ DT_MATH LogParts<T> log_parts(T x) {
   return {subnormal ? k - F::kFromSubnormalExponent : k, from_bits(mantissa) - T(1)};
 }
 
-// (ln(1 + f) - f + f^2 / 2) / f^3 with error 2^-30.
+// (ln(1 + f) - f) / f^2, error 2^-28 of ln(1 + f).
 DT_MATH float log_tail(float f) {
-  return polynomial(f, 0.333333105f, -0.249999866f, 0.200022265f, -0.16669254f, 0.142186597f,
-                    -0.123842761f, 0.118728995f, -0.117902398f, 0.0691605657f);
+  return polynomial(f, -0.499999881f, 0.333333254f, -0.250016004f, 0.20002f, -0.166087613f,
+                    0.141812205f, -0.132447198f, 0.12908487f, -0.0762271434f);
 }
 
 // k ln 2 + ln(1 + f) + correction, summed from the smallest term up.
 DT_MATH float log_sum(LogParts<float> x, float correction) {
-  const float f = x.f, square = f * f;
-  const float low = fma(f * square, log_tail(f), fma(x.k, Format<float>::kLn2Low, correction));
-  return x.k * Format<float>::kLn2High + (f + (low - 0.5f * square));
+  const float low = fma(x.k, Format<float>::kLn2Low, correction);
+  return fma(x.k, Format<float>::kLn2High, x.f + fma(x.f * x.f, log_tail(x.f), low));
 }
 
 // With s = f / (2 + f): ln(1 + f) = 2 atanh(s) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)); error 2^-65.
-DT_MATH double log_sum(LogParts<double> x, double correction) {
-  const double f = x.f, half_square = 0.5 * f * f, s = f / (2.0 + f), z = s * s;
+// `more` is what is added before f is.
+DT_MATH double log_near_one(double f, double more) {
+  const double half_square = 0.5 * f * f, s = f / (2.0 + f), z = s * s;
   const double tail = z * polynomial(z, 0.6666666666666666, 0.4000000000000624, 0.28571428569087104,
                                      0.22222222646614137, 0.18181775680267093, 0.15387090101667714,
                                      0.13250133194056607, 0.13251189623390672);
-  const double low = fma(s, half_square + tail, fma(x.k, Format<double>::kLn2Low, correction));
-  return x.k * Format<double>::kLn2High - ((half_square - low) - f);
+  return f - (half_square - fma(s, half_square + tail, more));
+}
+
+DT_MATH double log_sum(LogParts<double> x, double correction) {
+  const double low = fma(x.k, Format<double>::kLn2Low, correction);
+  return fma(x.k, Format<double>::kLn2High, log_near_one(x.f, low));
 }
 
 // The exceptional values of log at u: `y` holds for 0 < u < infinity.

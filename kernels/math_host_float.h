@@ -135,24 +135,22 @@ DT_MATH float exp2(float x) {
   return scale(ExpParts<float>{fma(r * r, exp_tail(r), r), to_bits(shifted)});
 }
 
-// k high + (f factor) with all that the products drop: powers of the base come out whole. `high`
-// has so few digits that its product with k is exact; `low` and `factor_low` are what is missing of
-// both.
-DT_MATH float log_to_base(float x, float high, float low, float factor, float factor_low) {
-  const LogParts<float> parts = log_parts(x);
-  const float f = parts.f, square = f * f;
-  const float curve = fma(f * square, log_tail(f), -0.5f * square);  // ln(1 + f) - f
-  const float product = f * factor, dropped = fma(f, factor, -product);
-  const float rest = fma(curve, factor, fma(f, factor_low, fma(parts.k, low, dropped)));
-  const float whole = parts.k * high, sum = whole + product;
-  return log_edges(x, sum + (((whole - sum) + product) + rest));
-}
-
+// The logarithm of 1 + f over f, error 2^-26. What is added to it is so much larger, where it is
+// not 0, that powers of the base come out whole.
 DT_MATH float log2(float x) {
-  return log_to_base(x, 1.0f, 0.0f, 0x1.715476p+0f, 0x1.4ae0cp-26f);
+  const LogParts<float> parts = log_parts(x);
+  const float slope =
+      polynomial(parts.f, 1.44269502f, -0.721347511f, 0.480903685f, -0.360682607f, 0.288309366f,
+                 -0.239792302f, 0.208782434f, -0.193209216f, 0.163903683f, -0.0805853605f);
+  return log_edges(x, fma(parts.f, slope, parts.k));
 }
 DT_MATH float log10(float x) {
-  return log_to_base(x, 0x1.344p-2f, 0x1.3509f8p-18f, 0x1.bcb7b2p-2f, -0x1.5b235ep-27f);
+  const LogParts<float> parts = log_parts(x);
+  const float slope =
+      polynomial(parts.f, 0.434294492f, -0.217147246f, 0.14476192f, -0.108572334f, 0.0869938806f,
+                 -0.0724352226f, 0.0598152466f, -0.0534547158f, 0.0638325736f, -0.0508802943f);
+  const float low = fma(parts.f, slope, parts.k * 0x1.3509f8p-18f);
+  return log_edges(x, fma(parts.k, 0x1.344p-2f, low));
 }
 
 }  // namespace dt::math

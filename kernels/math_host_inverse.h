@@ -21,8 +21,10 @@ DT_MATH double tan_of_angle(Angle a) {
   const bool odd = (a.quadrant & 1) != 0;
   const double over = odd ? -cosine.high : sine.high, over_low = odd ? -cosine.low : sine.low;
   const double under = odd ? sine.high : cosine.high, under_low = odd ? sine.low : cosine.low;
-  const double quotient = over / under;
-  return quotient + (over_low - quotient * under_low) / under;
+  const double reciprocal = 1.0 / under, ratio = over * reciprocal;
+  const Pair back = exact_product(ratio, under);
+  const double rest = ((over - back.high) - back.low) + (over_low - ratio * under_low);
+  return fma(rest, reciprocal, ratio);
 }
 
 DT_MATH double tan(double x) {
@@ -61,9 +63,11 @@ DT_MATH Arc arc_of(double x) {
   const double a = abs(x);
   const bool beyond = a > 0.5;
   const double z = beyond ? (1.0 - a) * 0.5 : x * x, root = beyond ? sqrt(z) : a;
-  // What the root's rounding dropped.
+  // What the root's rounding dropped: few bits of it matter, so that 1 / (2 root) may be taken from
+  // root's exponent and the line through its mantissa.
   const Pair square = exact_product(root, root);
-  const double dropped = ((z - square.high) - square.low) / at_least(1e-300, 2.0 * root);
+  const double half_over = from_bits(0x7fce6238502484bau - to_bits(root));
+  const double dropped = ((z - square.high) - square.low) * half_over;
   return {root, fma(root * z, asin_tail(z), beyond ? dropped : 0.0)};
 }
 
@@ -185,19 +189,19 @@ DT_MATH double exp2(double x) {
   return scale(ExpParts<double>{fma(r * r, exp_tail(r), r), to_bits(shifted)});
 }
 
-// ln x times 1 / ln(base), both as pairs: powers of the base come out whole.
-DT_MATH double log_to_base(double x, Pair factor) {
-  const Pair log = log_pair(x);
-  const Pair product = exact_product(log.high, factor.high);
-  const double low = product.low + (log.high * factor.low + log.low * factor.high);
-  return log_edges(x, product.high + low);
+// k high + (ln(1 + f) factor + k low): powers of the base come out whole. `high` has so few digits
+// that its product with k is exact.
+DT_MATH double log_to_base(double x, double high, double low, double factor) {
+  const LogParts<double> parts = log_parts(x);
+  const double rest = fma(log_near_one(parts.f, 0.0), factor, parts.k * low);
+  return log_edges(x, fma(parts.k, high, rest));
 }
 
 DT_MATH double log2(double x) {
-  return log_to_base(x, {0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56});
+  return log_to_base(x, 1.0, 0.0, 0x1.71547652b82fep+0);
 }
 DT_MATH double log10(double x) {
-  return log_to_base(x, {0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57});
+  return log_to_base(x, 0x1.34413509f4000p-2, 0x1.cff7988f8959bp-41, 0x1.bcb7b1526e50ep-2);
 }
 
 #define DT_THROUGH_DOUBLE(name)    \

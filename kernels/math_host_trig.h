@@ -52,16 +52,24 @@ DT_MATH Difference exact_difference(double a, double b) {
   return {value, (a - (value - minus_b)) - (b + minus_b)};
 }
 
-// pi/2 in three parts of 33 bits and the rest: n has at most 20 bits.
+// pi/2 in three parts of 33 bits and the rest: n has at most 20 bits. Where a product is not
+// rounded before it is taken away, two parts and the rest do, and the first difference is exact.
 DT_MATH Angle reduce(double x) {
-  const double shifted = x * 0x1.45f306dc9c883p-1 + Format<double>::kRounder;
+  const double shifted = fma(x, 0x1.45f306dc9c883p-1, Format<double>::kRounder);
   const double n = shifted - Format<double>::kRounder;
+#ifdef __FMA__
+  const double near = fma(n, -0x1.921fb54442d18p+0, x);
+  const double high = fma(n, -0x1.1a62633145c07p-54, near);
+  const double low = fma(n, -0x1.1a62633145c07p-54, near - high);
+  return {to_bits(shifted), high, fma(n, 0x1.f1976b7ed8fbcp-110, low)};
+#else
   const double first = x - n * 0x1.921fb54400000p+0;
   const Difference second = exact_difference(first, n * 0x1.0b4611a600000p-34);
   const Difference third = exact_difference(second.value, n * 0x1.3198a2e000000p-69);
   const double rest = (second.error + third.error) - n * 0x1.b839a252049c1p-104;
   const double high = third.value + rest;
   return {to_bits(shifted), high, (third.value - high) + rest};
+#endif
 }
 
 DT_MATH double sin(double x) {
@@ -74,18 +82,25 @@ DT_MATH double cos(double x) {
   return abs(x) <= kTrigLimit ? sin_of_angle(reduce(x), 1) : kNaN;
 }
 
-// ---- float: the reduction is double, where two parts of pi/2 suffice; n may be off by a little of
-// its last bit, so |r| is up to pi/4 + 0.07. The polynomials' error is 2^-27 and 2^-32.
+// ---- float: n may be off by a little of its last bit, so |r| is up to pi/4 + 0.07. The
+// polynomials' error is 2^-27 and 2^-32. Where no product is rounded before it is taken away, pi/2
+// in three parts of float will do; else the reduction is double, where two parts suffice.
 
 DT_MATH float sin_of_float(float x, uint32_t turn) {
   using F = Format<float>;
   const float shifted = fma(x, 0.63661977f, F::kRounder), n = shifted - F::kRounder;
+#ifdef __FMA__
+  const float near = fma(n, -0x1.4442d2p-24f, fma(n, -0x1.921fb4p+0f, x));
+  const float r = fma(n, 0x1.ee59dap-50f, near);
+#else
   const double wide = double(n);
   const float r =
       float(fma(wide, -0x1.10b4611a62633p-30, fma(wide, -0x1.921fb54000000p+0, double(x))));
+  const float near = r;
+#endif
   const float z = r * r;
   const float sine_tail = polynomial(z, -0.16666648f, 0.008331736f, -0.0001945972f);
-  const float sine = copysign(fma(r * z, sine_tail, r), r);  // keeps -0
+  const float sine = copysign(fma(r * z, sine_tail, r), near);  // keeps -0
   const float cosine_tail = polynomial(z, -0.5f, 0.041666634f, -0.0013886776f, 2.4373448e-05f);
   const uint32_t quadrant = to_bits(shifted) + turn;
   const float y = (quadrant & 1) != 0 ? fma(z, cosine_tail, 1.0f) : sine;

@@ -1,6 +1,6 @@
-// Random counts for every backend: Poisson's and the binomial distribution. An element has a stream
-// of its own, whose blocks are those of its counter with the attempt above it, so that it may
-// reject as often as it must.
+// Random counts for every backend: Poisson's and the binomial distribution. An element has uniform
+// numbers of its own, whose blocks are those of its counter with the attempt above it, so that it
+// may reject as often as it must.
 #pragma once
 
 #include "kernels/math_elementwise.h"
@@ -14,7 +14,7 @@ namespace dt::philox {
 #define DT_COUNTS inline __attribute__((noinline))
 #endif
 
-struct Stream {
+struct Uniforms {
   uint64_t counter, seed, attempt;
 
   // Two uniform numbers in [0, 1).
@@ -39,18 +39,18 @@ DT_MATH double count_up(double u, double p, double limit, Ratio ratio) {
 
 // W. Hoermann, "The transformed rejection method for generating Poisson random variables",
 // Insurance: Mathematics and Economics 12 (1993), 39: algorithm PTRS.
-DT_COUNTS double poisson(double rate, Stream stream) {
+DT_COUNTS double poisson(double rate, Uniforms numbers) {
   if (!(rate > 0.0)) return rate == 0.0 ? 0.0 : math::kNaN;
   if (math::isinf(rate)) return math::kInfinity;
   if (rate < 10.0) {
-    return count_up(stream.next().first, math::exp(-rate), 200.0,
+    return count_up(numbers.next().first, math::exp(-rate), 200.0,
                     [=](double k) { return rate / (k + 1.0); });
   }
   const double b = 0.931 + 2.53 * math::sqrt(rate), a = -0.059 + 0.02483 * b;
   const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), v_r = 0.9277 - 3.6224 / (b - 2.0);
   const double log_rate = math::log(rate);
   for (;;) {
-    const Pair<double> uniforms = stream.next();
+    const Pair<double> uniforms = numbers.next();
     const double u = uniforms.first - 0.5, v = uniforms.second, us = 0.5 - math::abs(u);
     const double k = math::floor((2.0 * a / us + b) * u + rate + 0.43);
     if (us >= 0.07 && v <= v_r) return k;
@@ -62,10 +62,10 @@ DT_COUNTS double poisson(double rate, Stream stream) {
 
 // W. Hoermann, "The generation of binomial random variates", J. Stat. Comput. Simul. 46 (1993),
 // 101: algorithm BTRS, for p <= 1/2.
-DT_MATH double binomial_up_to_half(double n, double p, Stream stream) {
+DT_MATH double binomial_up_to_half(double n, double p, Uniforms numbers) {
   const double q = 1.0 - p, odds = p / q;
   if (n * p < 10.0) {
-    return count_up(stream.next().first, math::exp(n * math::log1p(-p)), n,
+    return count_up(numbers.next().first, math::exp(n * math::log1p(-p)), n,
                     [=](double k) { return (n - k) / (k + 1.0) * odds; });
   }
   const double spread = math::sqrt(n * p * q), b = 1.15 + 2.53 * spread;
@@ -73,7 +73,7 @@ DT_MATH double binomial_up_to_half(double n, double p, Stream stream) {
   const double alpha = (2.83 + 5.1 / b) * spread, mode = math::floor((n + 1.0) * p);
   const double at_mode = math::lgamma(mode + 1.0) + math::lgamma(n - mode + 1.0);
   for (;;) {
-    const Pair<double> uniforms = stream.next();
+    const Pair<double> uniforms = numbers.next();
     const double u = uniforms.first - 0.5, v = uniforms.second, us = 0.5 - math::abs(u);
     const double k = math::floor((2.0 * a / us + b) * u + center);
     if (k < 0.0 || k > n) continue;
@@ -84,12 +84,13 @@ DT_MATH double binomial_up_to_half(double n, double p, Stream stream) {
   }
 }
 
-DT_COUNTS double binomial(double count, double p, Stream stream) {
+DT_COUNTS double binomial(double count, double p, Uniforms numbers) {
   if (count != count || p != p) return math::kNaN;
   const double n = math::floor(count);
   if (n <= 0.0 || p <= 0.0) return 0.0;
   if (p >= 1.0) return n;
-  return p > 0.5 ? n - binomial_up_to_half(n, 1.0 - p, stream) : binomial_up_to_half(n, p, stream);
+  return p > 0.5 ? n - binomial_up_to_half(n, 1.0 - p, numbers)
+                 : binomial_up_to_half(n, p, numbers);
 }
 
 #undef DT_COUNTS

@@ -152,6 +152,8 @@ class Cpp(Printer):
         return f"{a} / {b}"
 
     def choice(self, condition: str, yes: str, no: str) -> str:
+        if no == self.none:  # which has no type of its own
+            return f"given_if({condition}, {yes})"
         return f"{condition} ? {yes} : {no}"
 
     def is_none(self, x: str) -> str:

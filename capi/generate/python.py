@@ -61,6 +61,7 @@ from ._runtime import (
     handle_list,
     int_list,
     int_or_fail,
+    is_plain,
     keep,
     number_like,
     on_callback_error,
@@ -84,6 +85,7 @@ from ._runtime import (
     take_texts,
     wrap,
 )
+from ._tensor_type import TensorBase
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 """
 
@@ -231,11 +233,13 @@ def _python_name(f: Function) -> str:
 
 
 def _kinds(args: list[Argument]) -> str:
-    """What `complain` needs to say which argument is wrong: "input:tensor dim:i64[]?"."""
+    """What `complain` needs to say which argument is wrong: "input:tensor dim:i64[]? stride:i64[1]"."""
     return " ".join(f"{a.name}:{_kind(a.kind)}" for a in args)
 
 
 def _kind(kind: Kind) -> str:
+    if kind.count:
+        return kind.key.replace("[]", "[1]")
     return kind.key.replace("enum", kind.name) if kind.name in _OBJECT_ENUMS else kind.key
 
 
@@ -283,6 +287,10 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
         case "scalar" | "scalar?":
             parts = [f"{a.name}_{part}" for part in ("kind", "i", "f")]
             return [f"{', '.join(parts)} = {_or_none('read_scalar', kind)}({n})"], parts
+        case "bool" if (
+            n == "requires_grad" and not a.default
+        ):  # the one flag for which None stands too
+            return [], [f"{n} is not None and {n}"]
         case "i64" | "f64" | "bool":
             return [], [n]
         case "i64?":
@@ -327,10 +335,12 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
     raise SchemaError(f"python: argument '{a.name}' of kind {kind.key}")
 
 
-# PyTorch takes a number for their first operand too: torch.add(2, x).
+# PyTorch takes a number for their first operand too: torch.add(2, x), and of some for both.
+_NUMBER_AND_TENSOR = {
+    "remainder", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+}  # fmt: skip
 _NUMBER_FIRST = {
-    "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "remainder",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
+    "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", *_NUMBER_AND_TENSOR,
 }  # fmt: skip
 
 
@@ -339,8 +349,9 @@ def _number_first(f: Function) -> list[str]:
     first, second, *others = f.args
     passed = [f"number_like({first.name}, {second.name})", second.name]
     passed += [f"{a.name}={a.name}" for a in others]
+    other = f" and isinstance({second.name}, TensorBase)" if f.name in _NUMBER_AND_TENSOR else ""
     return [
-        f"if isinstance({first.name}, (int, float)):",
+        f"if is_plain({first.name}){other}:",
         f"{INDENT}return {f.name}({', '.join(passed)})",
     ]
 

@@ -24,7 +24,7 @@ _HEAD = f'''"""{GENERATED}"""
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_list, reduction_of
+from ..._runtime import all_between, int_tuple, reduction_of
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -197,7 +197,7 @@ def _lists(layer: Layer) -> list[str]:
         elif a.name in layer.python.tuples or re.search(rf"\*{a.name}\b|\b{a.name}\[", texts):
             lines += [f"if {a.name} is not None:"] if a.kind.optional else []
             indent = INDENT if a.name in layer.python.words or a.kind.optional else ""
-            lines.append(f"{indent}{a.name} = tuple(int_list({a.name}, {a.kind.count}))")
+            lines.append(f"{indent}{a.name} = int_tuple({a.name}, {a.kind.count})")
     return lines
 
 

@@ -41,7 +41,7 @@ class Run final : RunningBackward {
   }
   bool reaches(const Node* node) override {
     if (targets_) return targets_->need(node);
-    if (!reached_) reached_ = nodes_behind({roots_.begin(), roots_.size()});
+    if (!reached_) nodes_behind({roots_.begin(), roots_.size()}, &reached_.emplace());
     return reached_->find(node) >= 0;
   }
   const Tensor* arrived(const Edge& edge) override {
@@ -56,7 +56,7 @@ class Run final : RunningBackward {
   BackwardStreams streams_;
   SmallList<Ref<Node>, 1> roots_;  // keep the graph, whatever hooks do to the outputs
   PendingNodes pending_;
-  std::unique_ptr<PointerMap> reached_;  // null until it is asked for
+  std::optional<PointerMap> reached_;  // nodes behind the roots, once somebody asked
 };
 
 void Run::step(Pending& p) {

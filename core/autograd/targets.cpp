@@ -1,5 +1,7 @@
 #include "core/autograd/targets.h"
 
+#include <algorithm>
+
 namespace dt {
 
 Targets::Targets(TensorList inputs, TensorList outputs) {
@@ -23,58 +25,33 @@ Tensor Targets::take(int64_t i) {
   return std::move(targets_[i].grad);
 }
 
-// Depth-first without recursion: a node is needed if it is a target's or an edge of it leads to
-// something needed.
+// In the order of their numbers: then it is known of what a node's edges lead to when the node's
+// turn comes.
 void Targets::mark_needed(TensorList outputs) {
-  struct Frame {
-    Node* node;
-    int next;
-    bool needed;
-  };
-  std::vector<Frame> stack;
-  PointerMap visited;
-  bool fresh;
-  const auto enter = [&](Node* node) {
-    visited.find_or_insert(node, 1, &fresh);
-    if (fresh) stack.push_back({node, 0, contain(node)});
-  };
-  for (const Tensor& y : outputs) {
-    const Edge output = gradient_edge(y);
-    enter(output.node.get());
-    while (!stack.empty()) {
-      Frame& f = stack.back();
-      if (f.next < f.node->edges.size()) {
-        const Edge& e = f.node->edges[f.next];
-        const bool unvisited = e.defined() && visited.find(e.node.get()) < 0;
-        if (unvisited) {
-          enter(e.node.get());  // f is invalid now; this edge is looked at again afterwards
-          continue;
-        }
-        f.needed |= e.defined() && need(e.node.get());
-        ++f.next;
-        continue;
-      }
-      if (f.needed) needed_.find_or_insert(f.node, 1, &fresh);
-      stack.pop_back();
-    }
+  std::vector<Ref<Node>> roots;
+  for (const Tensor& y : outputs) roots.push_back(gradient_edge(y).node);
+  PointerMap seen;
+  std::vector<Node*> nodes = nodes_behind({roots.data(), outputs.size()}, &seen);
+  std::sort(nodes.begin(), nodes.end(), [](Node* a, Node* b) { return a->seq < b->seq; });
+  for (Node* node : nodes) {
+    bool needed = contain(node), fresh;
+    for (const Edge& e : node->edges) needed |= e.defined() && need(e.node.get());
+    if (needed) needed_.find_or_insert(node, 1, &fresh);
   }
 }
 
-std::unique_ptr<PointerMap> nodes_behind(Span<const Ref<Node>> roots) {
-  auto seen = std::make_unique<PointerMap>();
-  std::vector<Node*> next;
+std::vector<Node*> nodes_behind(Span<const Ref<Node>> roots, PointerMap* seen) {
+  std::vector<Node*> nodes;
   const auto visit = [&](Node* node) {
     bool fresh = false;
     if (node) seen->find_or_insert(node, 1, &fresh);
-    if (fresh) next.push_back(node);
+    if (fresh) nodes.push_back(node);
   };
   for (const Ref<Node>& root : roots) visit(root.get());
-  while (!next.empty()) {
-    Node* const node = next.back();
-    next.pop_back();
-    for (const Edge& edge : node->edges) visit(edge.node.get());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    for (const Edge& edge : nodes[i]->edges) visit(edge.node.get());
   }
-  return seen;
+  return nodes;
 }
 
 }  // namespace dt

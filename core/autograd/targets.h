@@ -15,7 +15,7 @@ class Targets {
   Targets(TensorList inputs, TensorList outputs);
 
   // Whether a gradient that arrives at the node is of use.
-  bool need(const Node* node) { return needed_.find(node) == 1; }
+  bool need(const Node* node) { return needed_.find(node) >= 0; }
   // Whether an input is one of the node's outputs.
   bool contain(const Node* node) { return places_.find(node) >= 0; }
   // Keeps the gradients of those.
@@ -35,12 +35,12 @@ class Targets {
   void mark_needed(TensorList outputs);
 
   std::vector<Target> targets_;  // one for each input
-  PointerMap needed_;            // node -> 1 if a target lies at or behind it
+  PointerMap needed_;            // nodes that a target lies at or behind
   PointerMap places_;            // node of a target -> the first such target
 };
 
 // The nodes that edges lead to from any of these, and these themselves; null ones count for
 // nothing.
-std::unique_ptr<PointerMap> nodes_behind(Span<const Ref<Node>> roots);
+std::vector<Node*> nodes_behind(Span<const Ref<Node>> roots, PointerMap* seen);
 
 }  // namespace dt

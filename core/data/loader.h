@@ -19,7 +19,6 @@ class TensorDataset : public RefCounted {
   static void destroy(TensorDataset* d) { delete d; }
 
   int64_t size() const { return size_; }
-  int64_t fields() const { return static_cast<int64_t>(tensors_.size()); }
   // The rows `indices` (int64, 1-d) of each tensor.
   std::vector<Tensor> batch(const Tensor& indices) const;
 

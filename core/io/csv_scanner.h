@@ -16,8 +16,6 @@ class CsvScanner {
 
   const char* at() const { return at_; }
   bool done() const { return at_ == end_; }
-  // Whether the field that was just read is the last of its line.
-  bool at_line_end() const { return at_ == end_ || *at_ == '\n' || *at_ == '\r'; }
 
   // Goes to the next field of the line, or behind the line. False if something else stands here.
   bool next_field() {

@@ -26,14 +26,13 @@ Tensor normed(const Tensor& x, const Affine& a, double eps) {
 }
 
 void check_input(const Tensor& input, const DecoderBlock& block) {
-  DT_CHECK(input.ndim() == 3, kRuntimeError,
-           "decoder_block: expected input of [batch, time, width], got size ", input.sizes());
-  DT_CHECK(block.heads > 0 && input.size(2) % block.heads == 0, kRuntimeError,
-           "decoder_block: width ", input.size(2), " is no multiple of heads ", block.heads);
+  DT_CHECK(input.ndim() == 3, kRuntimeError, "expected input of [batch, time, width], got size ",
+           input.sizes());
+  DT_CHECK(block.heads > 0 && input.size(2) % block.heads == 0, kRuntimeError, "width ",
+           input.size(2), " is no multiple of heads ", block.heads);
   const Dims packed = {3 * input.size(2), input.size(2)};
-  DT_CHECK(block.qkv.weight.sizes() == packed, kRuntimeError,
-           "decoder_block: expected qkv_weight of size ", packed, ", got ",
-           block.qkv.weight.sizes());
+  DT_CHECK(block.qkv.weight.sizes() == packed, kRuntimeError, "expected qkv_weight of size ",
+           packed, ", got ", block.qkv.weight.sizes());
 }
 
 // What a kernel takes: one token, and numbers of one dtype on one device whose sizes fit.

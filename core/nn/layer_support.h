@@ -15,6 +15,12 @@
 
 namespace dt {
 
+// x, or what is not given.
+template <class T>
+T given_if(bool condition, const T& x) {
+  return condition ? x : T();
+}
+
 inline bool is_given(const Tensor& x) {
   return x.defined();
 }

@@ -367,9 +367,9 @@ class BatchNorm1d final : public Module {
   BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& options)
       : Module("BatchNorm1d"),
         eps(options.eps),
-        momentum(options.momentum) {
+        momentum(options.momentum),
+        track_running_stats(options.track_running_stats) {
     const auto& affine = options.affine;
-    const auto& track_running_stats = options.track_running_stats;
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
@@ -392,9 +392,9 @@ class BatchNorm1d final : public Module {
     const Tensor& num_batches_tracked = state(4);
     if (training()) {
       const GradMode off(false);
-      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
+    return batch_norm(input, given_if(((!training()) || track_running_stats), running_mean), given_if(((!training()) || track_running_stats), running_var), weight, bias, training() || ((!is_given(running_mean)) && (!is_given(running_var))), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
@@ -406,9 +406,9 @@ class BatchNorm1d final : public Module {
     const Tensor& num_batches_tracked = state(4);
     if (training()) {
       const GradMode off(false);
-      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
     }
-    return batch_norm_relu(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
+    return batch_norm_relu(input, given_if(((!training()) || track_running_stats), running_mean), given_if(((!training()) || track_running_stats), running_var), weight, bias, training() || ((!is_given(running_mean)) && (!is_given(running_var))), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
   }
 
  private:
@@ -428,6 +428,7 @@ class BatchNorm1d final : public Module {
 
   double eps;
   std::optional<Scalar> momentum;
+  bool track_running_stats;
 };
 
 class BatchNorm2d final : public Module {
@@ -435,9 +436,9 @@ class BatchNorm2d final : public Module {
   BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& options)
       : Module("BatchNorm2d"),
         eps(options.eps),
-        momentum(options.momentum) {
+        momentum(options.momentum),
+        track_running_stats(options.track_running_stats) {
     const auto& affine = options.affine;
-    const auto& track_running_stats = options.track_running_stats;
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
@@ -460,9 +461,9 @@ class BatchNorm2d final : public Module {
     const Tensor& num_batches_tracked = state(4);
     if (training()) {
       const GradMode off(false);
-      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
+    return batch_norm(input, given_if(((!training()) || track_running_stats), running_mean), given_if(((!training()) || track_running_stats), running_var), weight, bias, training() || ((!is_given(running_mean)) && (!is_given(running_var))), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
@@ -474,9 +475,9 @@ class BatchNorm2d final : public Module {
     const Tensor& num_batches_tracked = state(4);
     if (training()) {
       const GradMode off(false);
-      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
     }
-    return batch_norm_relu(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
+    return batch_norm_relu(input, given_if(((!training()) || track_running_stats), running_mean), given_if(((!training()) || track_running_stats), running_var), weight, bias, training() || ((!is_given(running_mean)) && (!is_given(running_var))), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
   }
 
  private:
@@ -496,6 +497,7 @@ class BatchNorm2d final : public Module {
 
   double eps;
   std::optional<Scalar> momentum;
+  bool track_running_stats;
 };
 
 class BatchNorm3d final : public Module {
@@ -503,9 +505,9 @@ class BatchNorm3d final : public Module {
   BatchNorm3d(int64_t num_features, const NnBatchNorm3dOptions& options)
       : Module("BatchNorm3d"),
         eps(options.eps),
-        momentum(options.momentum) {
+        momentum(options.momentum),
+        track_running_stats(options.track_running_stats) {
     const auto& affine = options.affine;
-    const auto& track_running_stats = options.track_running_stats;
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
@@ -528,9 +530,9 @@ class BatchNorm3d final : public Module {
     const Tensor& num_batches_tracked = state(4);
     if (training()) {
       const GradMode off(false);
-      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
     }
-    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
+    return batch_norm(input, given_if(((!training()) || track_running_stats), running_mean), given_if(((!training()) || track_running_stats), running_var), weight, bias, training() || ((!is_given(running_mean)) && (!is_given(running_var))), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps);
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
@@ -542,9 +544,9 @@ class BatchNorm3d final : public Module {
     const Tensor& num_batches_tracked = state(4);
     if (training()) {
       const GradMode off(false);
-      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
     }
-    return batch_norm_relu(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
+    return batch_norm_relu(input, given_if(((!training()) || track_running_stats), running_mean), given_if(((!training()) || track_running_stats), running_var), weight, bias, training() || ((!is_given(running_mean)) && (!is_given(running_var))), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (quotient(1, number(num_batches_tracked))) : 0), eps, addend, limit);
   }
 
  private:
@@ -564,6 +566,7 @@ class BatchNorm3d final : public Module {
 
   double eps;
   std::optional<Scalar> momentum;
+  bool track_running_stats;
 };
 
 class InstanceNorm1d final : public Module {

@@ -36,10 +36,10 @@ Tensor batch_norm(
     const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
     double momentum = 0.1, double eps = 1e-05);
 
-// min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have their channels
-// last, one kernel does all of it and what lies between is never in memory; its gradient reads a
-// bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows.
-// PyTorch has no such function; its numbers are those of the three in turn.
+// min(relu(batch_norm(input, ...) + addend), limit). Where images have their channels last, one
+// kernel does all of it and what lies between is never in memory; its gradient reads a bit of each
+// result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows. PyTorch has no
+// such function; its numbers are those of the three in turn.
 Tensor batch_norm_relu(
     const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
     const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,

@@ -7,6 +7,12 @@
 
 namespace dt {
 
+Tensor before_overwrite(const Tensor& self, TensorList inputs) {
+  const bool recorded = is_floating(self.dtype()) && needs_graph(inputs);
+  check_history_change(self, recorded);
+  return recorded ? history_clone(self) : self;
+}
+
 const Tensor& overwrite(const Tensor& self, const Tensor& y) {
   check_written_sizes(self, y.sizes());
   return copy_(self, y);

@@ -6,6 +6,10 @@
 
 namespace dt {
 
+// The first operand as the op, of these inputs, reads it, and its gradient after the write. What
+// may not be written is refused before anything is computed: a device says later that an index was
+// bad.
+Tensor before_overwrite(const Tensor& self, TensorList inputs);
 // y has the sizes that the operands broadcast to.
 const Tensor& overwrite(const Tensor& self, const Tensor& y);
 // y says how self compares with `other`, which takes part as self does: with the gradient 0.

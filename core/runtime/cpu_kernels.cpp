@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "core/base/error.h"
 #include "core/runtime/accelerator.h"
@@ -52,15 +53,18 @@ bool may_use_amx_bf16() {
 
 KernelTable choose() {
   char level = cpu_has('4') ? '4' : cpu_has('3') ? '3' : '2';
+  bool tiles = true;
   if (const char* wish = std::getenv("DT_CPU_ISA")) {
-    const bool known = wish[0] == 'v' && wish[1] >= '2' && wish[1] <= '4' && !wish[2];
-    DT_CHECK(known, kValueError, "DT_CPU_ISA must be v2, v3 or v4, got '", wish, "'");
+    tiles = std::strcmp(wish, "v4-no-amx") != 0;  // as processors are that have the rest
+    const bool known = !tiles || (wish[0] == 'v' && wish[1] >= '2' && wish[1] <= '4' && !wish[2]);
+    DT_CHECK(known, kValueError, "DT_CPU_ISA must be v2, v3, v4 or v4-no-amx, got '", wish, "'");
     level = wish[1];
   }
   DT_CHECK(cpu_has(level), kRuntimeError, "this processor cannot run the x86-64-v", level,
            " kernels");
   set_kernel_flag(DT_FLAG_AVX512_BF16, level == '4' && has_avx512_bf16());
-  set_kernel_flag(DT_FLAG_AMX_BF16, level == '4' && has_avx512_bf16() && may_use_amx_bf16());
+  set_kernel_flag(DT_FLAG_AMX_BF16,
+                  tiles && level == '4' && has_avx512_bf16() && may_use_amx_bf16());
   KernelTable table(level == '4' ? "v4" : level == '3' ? "v3" : "v2");
   level == '4' ? dt_cpu_v4(&table) : level == '3' ? dt_cpu_v3(&table) : dt_cpu_v2(&table);
   return table;

@@ -350,7 +350,9 @@ int32_t linear_backward(const dt_stream* stream, const calls::LinearBackward& ca
 int32_t batch_norm(const dt_stream* stream, const calls::BatchNorm& call);
 int64_t batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call);
 int32_t batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call);
+int64_t batch_norm_relu_workspace(const dt_stream* stream, const calls::BatchNormRelu& call);
 int32_t batch_norm_relu_backward(const dt_stream* stream, const calls::BatchNormReluBackward& call);
+int64_t batch_norm_relu_backward_workspace(const dt_stream* stream, const calls::BatchNormReluBackward& call);
 int32_t batch_norm_backward(const dt_stream* stream, const calls::BatchNormBackward& call);
 int64_t batch_norm_backward_workspace(const dt_stream* stream, const calls::BatchNormBackward& call);
 int32_t layer_norm(const dt_stream* stream, const calls::LayerNorm& call);

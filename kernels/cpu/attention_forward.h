@@ -4,7 +4,7 @@
 // is worked off by one thread in the order of the keys.
 #pragma once
 
-#include "kernels/cpu/attention_block.h"
+#include "kernels/cpu/attention_few.h"
 
 namespace dt::cpu {
 namespace {
@@ -35,13 +35,15 @@ struct AttentionRows {
   ScoreBlock at;
   BlockRows<T> query;
 
+  int64_t shared_head() const { return at.head / sizes.group(); }
   Above above(Above kind) const { return call.is_causal ? kind : Above::kCounts; }
 
   void begin();
-  void load_keys() const;
   void score() const;
+  void score_few() const;
   void weigh_row(int64_t i) const;
   void add_values() const;
+  void add_values_of_few(int64_t end) const;
   void finish() const;
 };
 
@@ -54,16 +56,10 @@ void AttentionRows<T>::begin() {
 }
 
 template <class T>
-void AttentionRows<T>::load_keys() const {
-  const int64_t head = at.head / sizes.group(), d = sizes.features, e = sizes.value_features;
-  const auto key = read_block(scratch.rows, call.key, at.batch, head, at.key, at.keys);
-  unit.pack_turned(scratch.packed_key, key, d, at.keys);
-  const auto value = read_block(scratch.rows, call.value, at.batch, head, at.key, at.keys);
-  unit.pack(scratch.packed_value, value, at.keys, e);
-}
-
-template <class T>
 void AttentionRows<T>::score() const {
+  const BlockRows<T> key =
+      read_block(scratch.rows, call.key, at.batch, shared_head(), at.key, at.keys);
+  unit.pack_turned(scratch.packed_key, key, sizes.features, at.keys);
   BlockProduct<T> p = {};
   p.m = at.queries, p.n = at.keys, p.k = sizes.features;
   p.a = query.data, p.a_row = query.row, p.a_k = 1;
@@ -72,6 +68,21 @@ void AttentionRows<T>::score() const {
   p.alpha = static_cast<T>(call.scale);
   p.above = above(Above::kUnused), p.diagonal = at.diagonal();
   unit.multiply(p);
+}
+
+template <class T>
+void AttentionRows<T>::score_few() const {
+  const RowsAhead ahead(call.value, at.batch, shared_head(), at.key, at.keys);
+  with_stored_rows(scratch.rows, call.key, at.batch, shared_head(), at.key, at.keys,
+                   [&](auto* rows, int64_t row) {
+                     for_each_few(at.keys, ahead, [&](auto count, int64_t j) {
+                       for (int64_t i = 0; i < at.queries; ++i) {
+                         dot_few<T, count()>(scratch.scores + i * sizes.score_row() + j,
+                                             query.data + i * query.row, static_cast<T>(call.scale),
+                                             rows + j * row, row, sizes.features);
+                       }
+                     });
+                   });
 }
 
 // Makes exponentials of a row's scores, relative to the largest so far.
@@ -98,6 +109,9 @@ void AttentionRows<T>::weigh_row(int64_t i) const {
 
 template <class T>
 void AttentionRows<T>::add_values() const {
+  const BlockRows<T> value =
+      read_block(scratch.rows, call.value, at.batch, shared_head(), at.key, at.keys);
+  unit.pack(scratch.packed_value, value, at.keys, sizes.value_features);
   BlockProduct<T> p = {};
   p.m = at.queries, p.n = sizes.value_features, p.k = at.keys;
   p.a = scratch.scores, p.a_row = sizes.score_row(), p.a_k = 1;
@@ -106,6 +120,22 @@ void AttentionRows<T>::add_values() const {
   p.alpha = 1, p.adds = true;
   p.above = above(Above::kZero), p.diagonal = at.diagonal();
   unit.multiply(p);
+}
+
+template <class T>
+void AttentionRows<T>::add_values_of_few(int64_t end) const {
+  const int64_t next = at.key + at.keys;
+  const RowsAhead ahead(call.key, at.batch, shared_head(), next, min(sizes.keys.rows, end - next));
+  with_stored_rows(scratch.rows, call.value, at.batch, shared_head(), at.key, at.keys,
+                   [&](auto* rows, int64_t row) {
+                     for_each_few(at.keys, ahead, [&](auto count, int64_t j) {
+                       for (int64_t i = 0; i < at.queries; ++i) {
+                         add_few<T, count()>(scratch.sums + i * sizes.value_features,
+                                             scratch.scores + i * sizes.score_row() + j,
+                                             rows + j * row, row, sizes.value_features);
+                       }
+                     });
+                   });
 }
 
 template <class T>
@@ -131,13 +161,13 @@ void attend(const calls::Attention& call, const AttentionSizes& sizes, const Blo
   AttentionRows<T> rows = {call, sizes, scratch, unit, {}, {}};
   rows.at = {matrix / sizes.heads, matrix % sizes.heads, query, queries, 0, 0};
   rows.begin();
+  const bool is_few = queries <= kFewQueries;
   const int64_t end = call.is_causal ? min(sizes.keys.n, query + queries) : sizes.keys.n;
   for (int64_t key = 0; key < end; key += sizes.keys.rows) {
     rows.at.key = key, rows.at.keys = min(sizes.keys.rows, end - key);
-    rows.load_keys();
-    rows.score();
+    is_few ? rows.score_few() : rows.score();
     for (int64_t i = 0; i < queries; ++i) rows.weigh_row(i);
-    rows.add_values();
+    is_few ? rows.add_values_of_few(end) : rows.add_values();
   }
   rows.finish();
 }

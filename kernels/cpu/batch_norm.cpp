@@ -6,6 +6,7 @@
 // chunks that the shape fixes.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/moments.h"
+#include "kernels/cpu/relu_flags.h"
 #include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
@@ -75,6 +76,53 @@ void for_each_run(const dt_stream* stream, const BatchNormShape& s, const Body& 
   });
 }
 
+// ---- calls with a relu behind the norm, of columns of floats, and without
+
+bool has_packets(const BatchNormShape& s, const dt_view& x) {
+  return x.dtype == dtype_of<float> && s.columns && s.channels % kPacket == 0;
+}
+
+// A forward call of either kind.
+struct NormCall {
+  const dt_view &mean, &rstd, &x, *y, *weight, *bias, *running_mean, *running_var;
+  bool training;
+  double eps;
+  void* workspace;
+  BatchNormShape shape;
+  bool with_relu = false;
+  const dt_view* addend = nullptr;
+  uint8_t* flags = nullptr;
+  float limit = 0;
+
+  template <class Call>
+  NormCall(const Call& call, const dt_view* y)
+      : mean(call.mean),
+        rstd(call.rstd),
+        x(call.x),
+        y(y),
+        weight(call.weight),
+        bias(call.bias),
+        running_mean(call.running_mean),
+        running_var(call.running_var),
+        training(call.training),
+        eps(call.eps),
+        workspace(call.workspace),
+        shape(make_shape(call.x)) {}
+};
+
+// Part of a run of the result.
+void finish_run(const NormCall& call, float* to, int64_t a, int64_t b, int64_t first, int64_t n) {
+  const BatchNormShape& s = call.shape;
+  float copy[kRun];
+  const float* added = nullptr;
+  if (call.addend) {
+    const auto addend = make_operand<const float>(s, *call.addend);
+    added = read_run(addend.run(a, b) + first * addend.stride, addend.stride, n, copy);
+  }
+  const int64_t at = ((a * s.length + b) * s.channels + first) / kPacket;
+  relu_run(to, added, call.limit, call.flags ? call.flags + at : nullptr, n);
+}
+
 // ---- statistics
 
 // The scratch memory of the sums: two doubles for each chunk and channel.
@@ -102,33 +150,57 @@ void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64
   out.second(chunk)[c] = total.squares;
 }
 
-// Welford's update, the same for all channels of a position.
+// Welford's update by some positions from one on, of `count` channels; `before` came before them.
+template <class T, int kPositions>
+void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
+                        int64_t before, int64_t first, int64_t count, double* mean,
+                        double* squares) {
+  T copy[kPositions][kRun];
+  const T* run[kPositions];
+  for (int p = 0; p < kPositions; ++p) {
+    const T* const line = x.run((position + p) / s.length, (position + p) % s.length);
+    run[p] = read_run(line + first * x.stride, x.stride, count, copy[p]);
+  }
+  const double share = kPositions / static_cast<double>(before + kPositions),
+               spread = share * static_cast<double>(before);
+  for (int64_t i = 0; i < count; ++i) {
+    double center = 0, around = 0;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) center += static_cast<double>(run[p][i]);
+    center *= 1.0 / kPositions;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) {
+      const double distance = static_cast<double>(run[p][i]) - center;
+      around += distance * distance;
+    }
+    const double delta = center - mean[i];
+    mean[i] += delta * share;
+    squares[i] += around + delta * delta * spread;
+  }
+}
+
+constexpr int kTogether = 4;  // positions for which sums are read and written once
+
 template <class T>
 void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
                     const Partials& out) {
   double *mean = out.first(chunk), *squares = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
-  T copy[kRun];
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  for (int64_t position = begin; position < end; ++position) {
-    const double weight = 1.0 / static_cast<double>(position - begin + 1);
-    const T* line = x.run(position / s.length, position % s.length);
-    for (int64_t first = 0; first < s.channels; first += kRun) {
-      const int64_t count = min(kRun, s.channels - first);
-      const T* run = read_run(line + first * x.stride, x.stride, count, copy);
-      double *to_mean = mean + first, *to_squares = squares + first;
-      for (int64_t i = 0; i < count; ++i) {
-        const double value = static_cast<double>(run[i]), delta = value - to_mean[i];
-        to_mean[i] += delta * weight;
-        to_squares[i] += delta * (value - to_mean[i]);
-      }
-    }
+  const int64_t whole = end - (end - begin) % kTogether;
+  for (int64_t first = 0; first < s.channels; first += kRun) {
+    const int64_t count = min(kRun, s.channels - first);
+    double *const to_mean = mean + first, *const to_squares = squares + first;
+    for (int64_t at = begin; at < whole; at += kTogether)
+      add_column_moments<T, kTogether>(s, x, at, at - begin, first, count, to_mean, to_squares);
+    for (int64_t at = whole; at < end; ++at)
+      add_column_moments<T, 1>(s, x, at, at - begin, first, count, to_mean, to_squares);
   }
 }
 
 template <class T>
-void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call,
-                      const BatchNormShape& s, T* mean, T* rstd) {
+void batch_statistics(const dt_stream* stream, const NormCall& call, T* mean, T* rstd) {
+  const BatchNormShape& s = call.shape;
   const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   const int64_t planes = s.columns ? 1 : s.channels;
@@ -151,7 +223,7 @@ void batch_statistics(const dt_stream* stream, const calls::BatchNorm& call,
 // ---- forward: y = (x - mean) * scale + shift
 
 template <class T>
-void running_statistics(const calls::BatchNorm& call, int64_t channels, T* mean, T* rstd) {
+void running_statistics(const NormCall& call, int64_t channels, T* mean, T* rstd) {
   const T* running_mean = optional_data<const T>(call.running_mean);
   const T* running_var = optional_data<const T>(call.running_var);
   for (int64_t c = 0; c < channels; ++c) {
@@ -161,8 +233,9 @@ void running_statistics(const calls::BatchNorm& call, int64_t channels, T* mean,
 }
 
 template <class T>
-void normalize(const dt_stream* stream, const calls::BatchNorm& call, const BatchNormShape& s,
-               const T* mean, const T* scale, const T* bias) {
+void normalize(const dt_stream* stream, const NormCall& call, const T* mean, const T* scale,
+               const T* bias) {
+  const BatchNormShape& s = call.shape;
   const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
   const ChannelRuns<T> y = make_operand<T>(s, *call.y);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
@@ -178,16 +251,19 @@ void normalize(const dt_stream* stream, const calls::BatchNorm& call, const Batc
         const T center = mean[c], factor = scale[c], shift = bias ? bias[c] : T(0);
         for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - center) * factor + shift;
       }
+      if constexpr (std::is_same_v<T, float>) {
+        if (call.with_relu) finish_run(call, to, a, b, first, n);
+      }
     });
   });
 }
 
 template <class T>
-int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
-  const BatchNormShape s = make_shape(call.x);
+int32_t forward(const dt_stream* stream, const NormCall& call) {
+  const BatchNormShape& s = call.shape;
   T *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
   if (call.training) {
-    batch_statistics(stream, call, s, mean, rstd);
+    batch_statistics(stream, call, mean, rstd);
   } else {
     running_statistics(call, s.channels, mean, rstd);
   }
@@ -195,9 +271,46 @@ int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
   const T* weight = optional_data<const T>(call.weight);
   T* scale = static_cast<T*>(call.workspace);  // the partial sums are done with
   for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-  normalize(stream, call, s, mean, scale, optional_data<const T>(call.bias));
+  normalize(stream, call, mean, scale, optional_data<const T>(call.bias));
   return DT_KERNEL_OK;
 }
+
+// A backward call of either kind.
+struct NormGradient {
+  const dt_view *gx, *gaddend, *gweight, *gbias, &g, &x, &mean, &rstd, *weight;
+  const uint8_t* flags;  // of the norm with a relu
+  bool training;
+  void* workspace;
+  BatchNormShape shape;
+
+  template <class Call>
+  NormGradient(const Call& call, const dt_view* gaddend, const uint8_t* flags)
+      : gx(call.gx),
+        gaddend(gaddend),
+        gweight(call.gweight),
+        gbias(call.gbias),
+        g(call.g),
+        x(call.x),
+        mean(call.mean),
+        rstd(call.rstd),
+        weight(call.weight),
+        flags(flags),
+        training(call.training),
+        workspace(call.workspace),
+        shape(make_shape(call.x)) {}
+
+  // What of a run of g arrives at the norm.
+  template <class T>
+  const T* arriving(const T* run, T* copy, int64_t position, int64_t first, int64_t n) const {
+    if constexpr (std::is_same_v<T, float>) {
+      if (flags) {
+        pass_run(copy, run, flags + (position * shape.channels + first) / kPacket, n);
+        return copy;
+      }
+    }
+    return run;
+  }
+};
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
 // scale; gx = g * scale if the statistics are constants
@@ -223,25 +336,47 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   out.second(chunk)[c] = sum_gx;
 }
 
+// Some positions from one on, of `count` channels.
+template <class T, int kPositions>
+void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
+                     const ChannelRuns<const T>& x, const T* mean, int64_t position, int64_t first,
+                     int64_t count, double* sum_g, double* sum_gx, const NormGradient& call) {
+  T copy_g[kPositions][kRun], copy_x[kPositions][kRun];
+  const T *run_g[kPositions], *run_x[kPositions];
+  for (int p = 0; p < kPositions; ++p) {
+    const int64_t n = (position + p) / s.length, l = (position + p) % s.length;
+    run_g[p] = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g[p]);
+    run_g[p] = call.arriving(run_g[p], copy_g[p], position + p, first, count);
+    run_x[p] = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x[p]);
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    double to_g = 0, to_gx = 0;
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) {
+      to_g += static_cast<double>(run_g[p][i]);
+      to_gx += static_cast<double>(run_g[p][i] * (run_x[p][i] - mean[i]));
+    }
+    sum_g[i] += to_g, sum_gx[i] += to_gx;
+  }
+}
+
 template <class T>
 void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
-                 const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out) {
+                 const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out,
+                 const NormGradient& call) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
-  T copy_g[kRun], copy_x[kRun];
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  for (int64_t position = begin; position < end; ++position) {
-    const int64_t n = position / s.length, l = position % s.length;
-    for (int64_t first = 0; first < s.channels; first += kRun) {
-      const int64_t count = min(kRun, s.channels - first);
-      const T* run_g = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g);
-      const T* run_x = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x);
-      double *to_g = sum_g + first, *to_gx = sum_gx + first;
-      const T* center = mean + first;
-      for (int64_t i = 0; i < count; ++i) {
-        to_g[i] += static_cast<double>(run_g[i]);
-        to_gx[i] += static_cast<double>(run_g[i] * (run_x[i] - center[i]));
-      }
+  const int64_t whole = end - (end - begin) % kTogether;
+  for (int64_t first = 0; first < s.channels; first += kRun) {
+    const int64_t count = min(kRun, s.channels - first);
+    for (int64_t at = begin; at < whole; at += kTogether) {
+      add_column_sums<T, kTogether>(s, g, x, mean + first, at, first, count, sum_g + first,
+                                    sum_gx + first, call);
+    }
+    for (int64_t at = whole; at < end; ++at) {
+      add_column_sums<T, 1>(s, g, x, mean + first, at, first, count, sum_g + first, sum_gx + first,
+                            call);
     }
   }
 }
@@ -263,15 +398,21 @@ struct Coefficients {
 };
 
 template <class T>
-void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& call,
-                    const BatchNormShape& s, const Coefficients<T>& k) {
+void input_gradient(const dt_stream* stream, const NormGradient& call, const Coefficients<T>& k) {
+  const BatchNormShape& s = call.shape;
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
-  const ChannelRuns<T> gx = make_operand<T>(s, *call.gx);
+  const ChannelRuns<T> gx = make_operand<T>(s, *call.gx),
+                       to_addend = call.gaddend ? make_operand<T>(s, *call.gaddend) : gx;
   const T* mean = data<const T>(call.mean);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy_g[kRun], copy_x[kRun];
     const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
+    run_g = call.arriving(run_g, copy_g, a * s.length + b, first, n);
+    if (call.gaddend) {
+      T* const to = to_addend.run(a, b) + first * to_addend.stride;
+      for (int64_t i = 0; i < n; ++i) to[i * to_addend.stride] = run_g[i];
+    }
     const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
     write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
       if (k.is_scale && s.columns) {
@@ -294,29 +435,29 @@ void input_gradient(const dt_stream* stream, const calls::BatchNormBackward& cal
 }
 
 template <class T>
-void gradient_sums(const dt_stream* stream, const calls::BatchNormBackward& call,
-                   const BatchNormShape& s, const Partials& partials) {
+void gradient_sums(const dt_stream* stream, const NormGradient& call, const Partials& partials) {
+  const BatchNormShape& s = call.shape;
   const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
                              x = make_operand<const T>(s, call.x);
   const T* mean = data<const T>(call.mean);
   const int64_t planes = s.columns ? 1 : s.channels;
   parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
     const int64_t chunk = tile / planes, c = tile % planes;
-    s.columns ? column_sums(s, g, x, mean, chunk, partials)
+    s.columns ? column_sums(s, g, x, mean, chunk, partials, call)
               : plane_sums(s, g, x, mean[c], c, chunk, partials);
   });
   combine_sums(s, partials);
 }
 
 template <class T>
-int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) {
-  const BatchNormShape s = make_shape(call.x);
+int32_t backward(const dt_stream* stream, const NormGradient& call) {
+  const BatchNormShape& s = call.shape;
   const bool training = call.training;
   const Partials partials{static_cast<double*>(call.workspace), s.channels};
   T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
   const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels, !training};
   const bool needs_sums = training || call.gweight || call.gbias;
-  if (needs_sums) gradient_sums<T>(stream, call, s, partials);
+  if (needs_sums) gradient_sums<T>(stream, call, partials);
 
   const T* rstd = data<const T>(call.rstd);
   const T* weight = optional_data<const T>(call.weight);
@@ -332,7 +473,7 @@ int32_t backward(const dt_stream* stream, const calls::BatchNormBackward& call) 
     k.slope[c] = static_cast<T>(sum_gx * r * r / count);
     k.level[c] = static_cast<T>(sum_g / count);
   }
-  if (call.gx) input_gradient(stream, call, s, k);
+  if (call.gx) input_gradient(stream, call, k);
   return DT_KERNEL_OK;
 }
 
@@ -342,11 +483,17 @@ int64_t sums_bytes(const BatchNormShape& s) {
   return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double));
 }
 
+template <class Call>
+int64_t backward_bytes(const Call& call) {
+  const BatchNormShape s = make_shape(call.x);
+  return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
+}
+
 }  // namespace
 
 int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
   return visit_floating(call.x.dtype, [&](auto type) {
-    return forward<typename decltype(type)::type>(stream, call);
+    return forward<typename decltype(type)::type>(stream, NormCall(call, call.y));
   });
 }
 
@@ -357,23 +504,38 @@ int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& 
 int32_t kernels::batch_norm_backward(const dt_stream* stream,
                                      const calls::BatchNormBackward& call) {
   return visit_floating(call.g.dtype, [&](auto type) {
-    return backward<typename decltype(type)::type>(stream, call);
+    return backward<typename decltype(type)::type>(stream, NormGradient(call, nullptr, nullptr));
   });
 }
 
 int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
                                                const calls::BatchNormBackward& call) {
-  const BatchNormShape s = make_shape(call.x);
-  return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
+  return backward_bytes(call);
 }
 
-// What lies between is in the caches here.
-int32_t kernels::batch_norm_relu(const dt_stream*, const calls::BatchNormRelu&) {
-  return DT_KERNEL_UNSUPPORTED;
+int32_t kernels::batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call) {
+  NormCall norm(call, &call.y);
+  if (!has_packets(norm.shape, call.x)) return DT_KERNEL_UNSUPPORTED;
+  norm.with_relu = true;
+  norm.addend = call.addend;
+  norm.flags = optional_data<uint8_t>(call.flags);
+  norm.limit = static_cast<float>(call.limit);
+  return forward<float>(stream, norm);
 }
 
-int32_t kernels::batch_norm_relu_backward(const dt_stream*, const calls::BatchNormReluBackward&) {
-  return DT_KERNEL_UNSUPPORTED;
+int64_t kernels::batch_norm_relu_workspace(const dt_stream*, const calls::BatchNormRelu& call) {
+  return sums_bytes(make_shape(call.x));
+}
+
+int32_t kernels::batch_norm_relu_backward(const dt_stream* stream,
+                                          const calls::BatchNormReluBackward& call) {
+  if (!has_packets(make_shape(call.x), call.x)) return DT_KERNEL_UNSUPPORTED;
+  return backward<float>(stream, NormGradient(call, call.gaddend, data<const uint8_t>(call.flags)));
+}
+
+int64_t kernels::batch_norm_relu_backward_workspace(const dt_stream*,
+                                                    const calls::BatchNormReluBackward& call) {
+  return backward_bytes(call);
 }
 
 }  // namespace dt::cpu

@@ -157,44 +157,44 @@ DT_BRAIN __attribute__((noinline)) void brain_dots(const Gemm<BFloat16>& g, int6
   for (int i = 0; i < kRows; ++i) sum_lanes<float>(tile[i], sums[i]);
 }
 
-// The same for one row and lines that come from memory, one after the other: see is_stream.
-DT_BRAIN __attribute__((noinline)) void brain_stream(const Gemm<BFloat16>& g, int64_t batch,
-                                                     int64_t j, int64_t cols, float* sums) {
-  constexpr int64_t kLane = 32, kStep = kStreamSums * kLane;
-  const BFloat16* const a = g.a.at(batch, 0, 0);
-  __m512 tile[kBrainDotCols];
-  for (int64_t c = 0; c < kBrainDotCols; ++c) {
-    const BFloat16* const b = g.b.at(batch, 0, j + min(c, cols - 1));
-    __m512 parts[kStreamSums] = {};
-    for (int64_t k = 0; k < g.k; k += kStep) {
-      DT_UNROLL
-      for (int i = 0; i < kStreamSums; ++i) {
-        const int64_t at = k + i * kLane, left = g.k - at;
-        const __mmask32 mask = left >= kLane ? ~__mmask32{0}
-                               : left > 0    ? (__mmask32{1} << left) - 1
-                                             : 0;
-        parts[i] = _mm512_dpbf16_ps(
-            parts[i], reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(mask, a + at)),
-            reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(mask, b + at)));
-      }
-    }
-    tile[c] = (parts[0] + parts[1]) + (parts[2] + parts[3]);
+struct BrainLineProduct {
+  using Element = BFloat16;
+  using Sum = float;
+  static constexpr int64_t kLane = 32;
+
+  DT_BRAIN static void add(Vector<float>* sum, const BFloat16* a, const BFloat16* b) {
+    *sum = _mm512_dpbf16_ps(*sum, reinterpret_cast<__m512bh>(_mm512_loadu_si512(a)),
+                            reinterpret_cast<__m512bh>(_mm512_loadu_si512(b)));
   }
-  sum_lanes<float>(tile, sums);
+  DT_BRAIN static void add_first(Vector<float>* sum, const BFloat16* a, const BFloat16* b,
+                                 int64_t n) {
+    const __mmask32 mask = first_halves(n);
+    *sum = _mm512_dpbf16_ps(*sum, reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(mask, a)),
+                            reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(mask, b)));
+  }
+};
+
+DT_BRAIN __attribute__((noinline)) void brain_lines(const Gemm<BFloat16>& g, int64_t batch,
+                                                    int64_t j0, int64_t j1, float* sums) {
+  multiply_lines<BrainLineProduct>(g.a.at(batch, 0, 0), g.b.at(batch, 0, j0), g.b.col, j1 - j0, g.k,
+                                   sums);
 }
 
 inline void run_brain_dots(const dt_stream* stream, const BrainGemm& product) {
   const Gemm<BFloat16>& g = product.g;
-  const int64_t groups = ceil_div(g.n, kBrainDotCols);
-  const bool streams = is_stream(g);
-  parallel_for(stream, g.batch * groups, g.batch * g.n * g.m * g.k / 16, [&](int64_t item) {
-    const int64_t batch = item / groups, j = item % groups * kBrainDotCols;
-    const int64_t cols = min<int64_t>(kBrainDotCols, g.n - j);
-    float sums[kBrainDotRows][kBrainDotCols];
-    streams    ? brain_stream(g, batch, j, cols, sums[0])
-    : g.m == 1 ? brain_dots<1>(g, batch, j, cols, sums)
+  for_each_thin_block(stream, g, true, [&](int64_t batch, int64_t j0, int64_t j1) {
+    if (is_stream(g)) {
+      float sums[kMostColumns];
+      brain_lines(g, batch, j0, j1, sums);
+      return finish_sums(product, batch, 0, j0, j1 - j0, sums);
+    }
+    for (int64_t j = j0; j < j1; j += kBrainDotCols) {
+      const int64_t cols = min<int64_t>(kBrainDotCols, j1 - j);
+      float sums[kBrainDotRows][kBrainDotCols];
+      g.m == 1 ? brain_dots<1>(g, batch, j, cols, sums)
                : brain_dots<kBrainDotRows>(g, batch, j, cols, sums);
-    for (int64_t i = 0; i < g.m; ++i) finish_sums(product, batch, i, j, cols, sums[i]);
+      for (int64_t i = 0; i < g.m; ++i) finish_sums(product, batch, i, j, cols, sums[i]);
+    }
   });
 }
 

@@ -176,46 +176,60 @@ void prefetch_next(const PlannedOperand& x, const char* address, const Box& box)
   for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(address + bytes + i);
 }
 
-void run_tile(const ElementwisePlan& plan, const Cursor& cursor, TileBuffers& scratch) {
-  const Elementwise& op = *plan.op;
+void gather_tile(const ElementwisePlan& plan, const Cursor& cursor) {
   const Box box = cursor.box();
-  if (plan.gathers) {
-    const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
-    const int64_t y_row = plan.flat ? box.n : y.tile_stride[1] / y.bytes;
-    return gather(cursor.address(0), y_row, cursor.address(1), x.bytes, box, x.tile_strides());
-  }
+  const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
+  const int64_t y_row = plan.flat ? box.n : y.tile_stride[1] / y.bytes;
+  gather(cursor.address(0), y_row, cursor.address(1), x.bytes, box, x.tile_strides());
+}
+
+// A tile with its inputs: in the tensors where they can be used there, else in buffers.
+Tile with_inputs(const ElementwisePlan& plan, const Cursor& cursor, const Box& box,
+                 TileBuffers& scratch) {
+  const Elementwise& op = *plan.op;
   Tile tile;
   tile.rows = plan.flat ? 1 : box.rows;
   tile.n = plan.flat ? box.planes * box.rows * box.n : box.n;
   tile.parameters = op.parameters;
   for (int i = 0; i < op.n_in; ++i) {
     const PlannedOperand& x = plan.operand[op.n_out + i];
+    const char* const address = cursor.address(op.n_out + i);
     const bool in_place = x.access == kDirect || x.access == kScalar;
-    if (x.access == kDirect && plan.streams) prefetch_next(x, cursor.address(op.n_out + i), box);
-    if (x.access == kBuffered)
-      load(x, scratch.in[i], cursor.address(op.n_out + i), box, scratch.staging);
-    tile.in[i] = in_place ? static_cast<const void*>(cursor.address(op.n_out + i)) : scratch.in[i];
+    if (x.access == kDirect && plan.streams) prefetch_next(x, address, box);
+    if (x.access == kBuffered) load(x, scratch.in[i], address, box, scratch.staging);
+    tile.in[i] = in_place ? static_cast<const void*>(address) : scratch.in[i];
     tile.in_row[i] = in_place ? x.tile_stride[1] / x.bytes : x.access == kConstant ? 0 : box.n;
   }
+  return tile;
+}
+
+// Brings an output that was written to a buffer to its tensor.
+void store_output(const ElementwisePlan& plan, int j, const Cursor& cursor, const Box& box,
+                  unsigned char* buffer, TileBuffers& scratch) {
+  const PlannedOperand& y = plan.operand[j];
+  if (y.access == kBuffered) store(y, cursor.address(j), buffer, box, scratch.staging);
+  if (y.access != kStreamed) return;
+  const int64_t row_bytes = box.n * y.bytes;
+  stream_rows(cursor.address(j), y.tile_stride[1], reinterpret_cast<const char*>(buffer), row_bytes,
+              box.rows, row_bytes);
+}
+
+void run_tile(const ElementwisePlan& plan, const Cursor& cursor, TileBuffers& scratch) {
+  if (plan.gathers) return gather_tile(plan, cursor);
+  const Elementwise& op = *plan.op;
+  const Box box = cursor.box();
+  Tile tile = with_inputs(plan, cursor, box, scratch);
   for (int j = 0; j < op.n_out; ++j) {
     const PlannedOperand& y = plan.operand[j];
     if (y.access == kAbsent) continue;
-    tile.out = y.access == kDirect ? static_cast<void*>(cursor.address(j))
-                                   : output_buffer(tile, scratch.out[j]);
-    tile.out_row = y.access == kDirect ? y.tile_stride[1] / y.bytes : box.n;
+    const bool direct = y.access == kDirect;
+    tile.out = direct ? static_cast<void*>(cursor.address(j)) : output_buffer(tile, scratch.out[j]);
+    tile.out_row = direct ? y.tile_stride[1] / y.bytes : box.n;
     op.function[j][plan.form](tile);
   }
   // Only now: an output may be an input of the next output's function.
-  for (int j = 0; j < op.n_out; ++j) {
-    const PlannedOperand& y = plan.operand[j];
-    if (y.access == kBuffered)
-      store(y, cursor.address(j), output_buffer(tile, scratch.out[j]), box, scratch.staging);
-    if (y.access != kStreamed) continue;
-    const int64_t row_bytes = box.n * y.bytes;
-    stream_rows(cursor.address(j), y.tile_stride[1],
-                reinterpret_cast<const char*>(output_buffer(tile, scratch.out[j])), row_bytes,
-                box.rows, row_bytes);
-  }
+  for (int j = 0; j < op.n_out; ++j)
+    store_output(plan, j, cursor, box, output_buffer(tile, scratch.out[j]), scratch);
 }
 
 void run_tiles(const ElementwisePlan& plan, int64_t begin, int64_t end) {

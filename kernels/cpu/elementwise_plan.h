@@ -192,18 +192,24 @@ inline void choose_input_access(ElementwisePlan& plan) {
   }
 }
 
-// Whether all that an op does is to read an input that is not used in place, so that it can be read
-// straight into the output. Not blocks, because rows of 2^k bytes share few cache sets; nor narrow
-// elements that are moved one by one, which a buffer in the first-level cache takes sooner.
-inline bool only_gathers(const ElementwisePlan& plan) {
+// Whether elements come out as they went in.
+inline bool only_moves(const ElementwisePlan& plan) {
   const Elementwise& op = *plan.op;
-  if (plan.blocked || op.n_in != 1 || op.n_out != 1 || op.in_dtype[0] != op.out_dtype) return false;
+  return op.n_in == 1 && op.n_out == 1 && keeps_bits(op.in_dtype[0], op.out_dtype) &&
+         plan.operand[0].convert == nullptr && plan.operand[1].convert == nullptr &&
+         op.function[0][kVectors] == conversion(op.in_dtype[0], op.out_dtype);
+}
+
+// Whether an input that is not used in place can be read straight into the output. Not blocks,
+// because rows of 2^k bytes share few cache sets; nor narrow elements that are moved one by one,
+// which a buffer in the first-level cache takes sooner.
+inline bool only_gathers(const ElementwisePlan& plan) {
   const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
-  if (y.access != kDirect || x.access != kBuffered || x.convert != nullptr) return false;
+  if (plan.blocked || !only_moves(plan) || y.access != kDirect || x.access != kBuffered)
+    return false;
   const int64_t step = x.stride[plan.ndim - 1];
   const bool in_vectors = step == 0 || step == -x.bytes;
-  return (in_vectors || x.bytes >= 4) &&
-         op.function[0][kVectors] == conversion(op.in_dtype[0], op.out_dtype);
+  return in_vectors || x.bytes >= 4;
 }
 
 inline bool overwrites_input(const ElementwisePlan& plan, const PlannedOperand& output) {
@@ -278,21 +284,13 @@ inline void set_blocked_step(ElementwisePlan& plan, int64_t transposed_bytes, in
   }
 }
 
-// Whether all that an op does is to move rows as they are.
-inline bool only_moves_rows(const ElementwisePlan& plan) {
-  const Elementwise& op = *plan.op;
-  if (op.n_in != 1 || op.n_out != 1 || !keeps_bits(op.in_dtype[0], op.out_dtype)) return false;
-  const PlannedOperand &y = plan.operand[0], &x = plan.operand[1];
-  const int last = plan.ndim - 1;
-  return x.convert == nullptr && y.convert == nullptr && !x.immediate &&
-         x.stride[last] == x.bytes && y.stride[last] == y.bytes &&
-         op.function[0][kVectors] == conversion(op.in_dtype[0], op.out_dtype);
-}
-
-// Whether rows are too short for a loop each.
+// Whether rows are too short for a loop each. To move one, as it is, takes none.
 inline bool has_short_rows(const ElementwisePlan& plan) {
   const int last = plan.ndim - 1;
-  if (only_moves_rows(plan)) return plan.size[last] == 1;
+  const PlannedOperand &y = plan.operand[0], &moved = plan.operand[1];
+  if (only_moves(plan) && !moved.immediate && moved.stride[last] == moved.bytes &&
+      y.stride[last] == y.bytes)
+    return plan.size[last] == 1;
   const int64_t packed = max<int64_t>(1, 4 / bytes_of(plan.op->in_dtype[0]));
   for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
     const PlannedOperand& x = plan.operand[k];
@@ -302,11 +300,10 @@ inline bool has_short_rows(const ElementwisePlan& plan) {
   return plan.size[last] < kShortRow * packed;
 }
 
-// `grain`: how many elements a tile may have if it needs no buffers.
-inline void choose_tile(ElementwisePlan& plan, int64_t grain) {
-  const int last = plan.ndim - 1;
-  const int64_t capacity = buffer_elements(plan, *plan.op);
+// One run of elements, a block, or a row. That decides how operands get to the tile function.
+inline void choose_shape(ElementwisePlan& plan, int64_t capacity) {
   const int64_t transposed_bytes = find_transposed(plan);
+  const int last = plan.ndim - 1;
   const int64_t n = plan.size[last], rows = plan.size[last - 1], planes = plan.size[last - 2];
   plan.flat = has_short_rows(plan);
   plan.blocked = !plan.flat && transposed_bytes != 0;
@@ -318,21 +315,27 @@ inline void choose_tile(ElementwisePlan& plan, int64_t grain) {
   } else {
     set_step(plan, 1, 1, min(n, capacity));
   }
+}
+
+// Of a tile that is a row: how much of it, or how many, when it is known which buffers that fills.
+inline void choose_rows(ElementwisePlan& plan, int64_t capacity, int64_t grain) {
+  const int64_t n = plan.size[plan.ndim - 1], rows = plan.size[plan.ndim - 2];
+  const int64_t most = plan.streams                  ? capacity * kStreamTileBytes / kBufferBytes
+                       : has_access(plan, kBuffered) ? capacity
+                                                     : grain;
+  const int64_t tile_n = min(n, plan.constants ? min(most, capacity) : most);
+  set_step(plan, 1, tile_n < n ? 1 : min(rows, max<int64_t>(1, most / n)), tile_n);
+}
+
+// `grain`: how many elements a tile may have if it needs no buffers.
+inline void choose_tile(ElementwisePlan& plan, int64_t grain) {
+  const int64_t capacity = buffer_elements(plan, *plan.op);
+  choose_shape(plan, capacity);
   choose_input_access(plan);
   choose_output_access(plan);
   plan.streams = has_access(plan, kStreamed);
   plan.gathers = only_gathers(plan);
-  if (plan.flat || plan.blocked) return;
-  const bool buffered = has_access(plan, kBuffered);
-  const int64_t most = plan.streams                 ? capacity * kStreamTileBytes / kBufferBytes
-                       : buffered || plan.constants ? capacity
-                                                    : grain;
-  const int64_t tile_n = min(n, most);
-  const int64_t most_rows = max<int64_t>(1, (plan.streams ? most
-                                             : buffered   ? capacity
-                                                          : grain) /
-                                                n);
-  set_step(plan, 1, tile_n < n ? 1 : min(rows, most_rows), tile_n);
+  if (!plan.flat && !plan.blocked) choose_rows(plan, capacity, grain);
 }
 
 // Along the last dimension first, except that blocks of a transposed operand follow its own

@@ -13,6 +13,7 @@ constexpr int64_t kTile = 1024;
 
 // Moves coordinates n elements on in row-major order.
 inline void advance(const dt_view& x, int64_t* at, int64_t n) {
+  if (x.ndim == 0) return;
   int d = x.ndim - 1;
   at[d] += n;
   for (; d > 0 && at[d] >= x.sizes[d]; --d) {
@@ -52,7 +53,7 @@ void for_each_run(const dt_view& x, int64_t begin, int64_t end, const Body& body
     load_truth(flags, data<const char>(x) + offset * bytes_of(x.dtype), x.dtype,
                last < 0 ? 1 : x.strides[last], n);
     body(at, flags, n);
-    if (last >= 0) advance(x, at, n);
+    advance(x, at, n);
   }
 }
 
@@ -66,6 +67,7 @@ inline int64_t count_flags(const uint8_t* flags, int64_t n) {
 // elements are picked without jumps, which could not be predicted.
 inline int64_t* write_coordinates(int64_t* y, const dt_view& x, const int64_t* first,
                                   const uint8_t* flags, int64_t n) {
+  if (x.ndim == 0) return y;  // a number has none
   int16_t picked[kTile];
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -117,7 +119,7 @@ int32_t kernels::nonzero_count(const dt_stream* stream, const calls::NonzeroCoun
 
 int32_t kernels::nonzero(const dt_stream* stream, const calls::Nonzero& call) {
   const dt_view& x = call.x;
-  if (x.ndim == 0 || count(call.y) == 0) return DT_KERNEL_OK;
+  if (count(call.y) == 0) return DT_KERNEL_OK;
   const NonzeroChunks c(count(x));
   const int64_t* places = data<const int64_t>(call.places);
   parallel_for(stream, c.chunks, c.elements, [&](int64_t chunk) {

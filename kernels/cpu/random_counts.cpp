@@ -19,7 +19,7 @@ void draw_counts(const dt_stream* stream, const Call& call, const Make& make) {
   parallel_for(stream, ceil_div(n, kPerTile), n * kCyclesOfCount, [&](int64_t tile) {
     const int64_t end = min(n, (tile + 1) * kPerTile);
     for (int64_t i = tile * kPerTile; i < end; ++i) {
-      y[i] = make(i, philox::Stream{offset + static_cast<uint64_t>(i), seed, 0});
+      y[i] = make(i, philox::Uniforms{offset + static_cast<uint64_t>(i), seed, 0});
     }
   });
 }
@@ -127,14 +127,14 @@ void choose_rows(const dt_stream* stream, const calls::Choose& call) {
 int32_t kernels::poisson(const dt_stream* stream, const calls::Poisson& call) {
   const double* rate = data<const double>(call.rate);
   draw_counts(stream, call,
-              [=](int64_t i, philox::Stream own) { return philox::poisson(rate[i], own); });
+              [=](int64_t i, philox::Uniforms own) { return philox::poisson(rate[i], own); });
   return DT_KERNEL_OK;
 }
 
 int32_t kernels::binomial(const dt_stream* stream, const calls::Binomial& call) {
   const double *n = data<const double>(call.count), *p = data<const double>(call.prob);
   draw_counts(stream, call,
-              [=](int64_t i, philox::Stream own) { return philox::binomial(n[i], p[i], own); });
+              [=](int64_t i, philox::Uniforms own) { return philox::binomial(n[i], p[i], own); });
   return DT_KERNEL_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/micro.h"
 #include "kernels/cpu/workers.h"
+#include "kernels/recurrent_shape.h"
 
 namespace dt::cpu {
 namespace {
@@ -57,47 +58,6 @@ class PackedFactor {
 
   int64_t k_, n_;
   T* panels_;
-};
-
-enum class Cell { kPlain, kGru, kLstm };
-
-// The elements of a call: batch_sizes[t] of them in step t, all of the first step first.
-struct RecurrentShape {
-  Cell cell;
-  const int64_t* batch_sizes;
-  int64_t steps, elements, batch, hidden;
-  bool from_end;  // the order of steps
-
-  __attribute__((noinline))
-  RecurrentShape(const dt_view& states, const dt_view& gates, const dt_view& weight,
-                 const dt_view& batch_sizes, bool from_end)
-      : cell(weight.sizes[0] == weight.sizes[1]       ? Cell::kPlain
-             : weight.sizes[0] == 3 * weight.sizes[1] ? Cell::kGru
-                                                      : Cell::kLstm),
-        batch_sizes(data<const int64_t>(batch_sizes)),
-        steps(batch_sizes.sizes[0]),
-        elements(gates.sizes[0]),
-        batch(states.sizes[0]),
-        hidden(states.sizes[1]),
-        from_end(from_end) {}
-
-  // Of what is multiplied by the weight, and of what is kept of the gates.
-  int64_t products() const {
-    return (cell == Cell::kPlain ? 1 : cell == Cell::kGru ? 3 : 4) * hidden;
-  }
-  int64_t gates() const { return (cell == Cell::kPlain ? 1 : 4) * hidden; }
-
-  // Calls body(first element, elements) for each step.
-  template <class Body>
-  void for_each_step(const Body& body) const {
-    int64_t element = from_end ? elements : 0;
-    for (int64_t i = 0; i < steps; ++i) {
-      const int64_t n = batch_sizes[from_end ? steps - 1 - i : i];
-      if (from_end) element -= n;
-      body(element, n);
-      if (!from_end) element += n;
-    }
-  }
 };
 
 // Sequences [first, first + n) in one step, whose elements follow each other from `element` on.
@@ -172,6 +132,7 @@ __attribute__((noinline)) void take_steps(const dt_stream* stream, const Recurre
     s.for_each_step([&](int64_t element, int64_t n) {
       const StepPart at = {element + first, first, alone ? min(n - first, each) : n};
       if (at.n > 0) take_step(stream, w, at, alone ? 1 : stream->threads);
+      return DT_KERNEL_OK;
     });
   });
 }

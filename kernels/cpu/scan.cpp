@@ -79,7 +79,7 @@ constexpr int64_t lane_below(int64_t lane, int64_t distance) {
 template <class Fold, int kDistance, class T, size_t... kLane>
 DT_MATH Vector<T> scan_lanes(Vector<T> v, std::index_sequence<kLane...> lanes) {
   if constexpr (kDistance < static_cast<int>(sizeof...(kLane))) {
-    const Vector<T> nothing = Vector<T>{} + Fold::kNothing;
+    const Vector<T> nothing = splat(Fold::kNothing);
 #if defined(__clang__)
     const Vector<T> below = __builtin_shufflevector(v, nothing, lane_below<T>(kLane, kDistance)...);
 #else
@@ -170,11 +170,11 @@ Sum scan_line(Element* y, const Element* x, int64_t n, Sum sum) {
   constexpr std::make_index_sequence<kWidth> kAll;
   typedef Element Narrow __attribute__((vector_size(kWidth * sizeof(Element))));
   int64_t i = 0;
-  Vector<Sum> before = Vector<Sum>{} + sum;
+  Vector<Sum> before = splat(sum);
   for (; i + kWidth <= n; i += kWidth) {
     const Vector<Sum> v = scan_lanes<Fold, 1, Sum>(load_as<Sum>(x + i), kAll);
     const Narrow stored = convert_lanes<Narrow>(Fold::join(before, v));
-    before = Fold::join(before, Vector<Sum>{} + v[kWidth - 1]);
+    before = Fold::join(before, splat<Sum>(v[kWidth - 1]));
     __builtin_memcpy(y + i, &stored, sizeof(stored));
   }
   Sum last = before[0];

@@ -86,6 +86,22 @@ void for_each_line(const dt_stream* stream, const SoftmaxLines& lines, const Row
 
 // ---- forward
 
+// Calls do_rows(y, x, group) for rows whose elements may lie apart in x: they are copied to where
+// their results will be.
+template <class T, class Rows>
+void on_dense_rows(const SoftmaxLines& lines, T* y, const T* x, const RowGroup& at,
+                   const Rows& do_rows) {
+  const int64_t stride = lines.along.y;
+  if (stride == 1) return do_rows(y, x, at);
+  for (int64_t k = 0; k < at.rows; ++k) {
+    T* const to = y + at.x + k * at.step.x;
+    const T* const from = x + at.y + k * at.step.y;
+    for (int64_t i = 0; i < at.n; ++i) to[i] = from[i * stride];
+  }
+  const Axis step{at.step.size, at.step.x, at.step.x, at.step.x};
+  do_rows(y, y, RowGroup{at.x, at.x, at.x, at.rows, at.n, step});
+}
+
 template <class T>
 void softmax_rows(T* y, const T* x, const RowGroup& at) {
   T top[kMostRows<T>], sum[kMostRows<T>];
@@ -231,7 +247,13 @@ void backward_columns(const SoftmaxLines& lines, T* gx, const T* g, const T* y, 
 // ---- kernels
 
 inline SoftmaxLines lines_of(const calls::Softmax& call) {
-  return make_lines(call.y, call.x, call.x, call.dim);
+  SoftmaxLines lines = make_lines(call.y, call.x, call.x, call.dim);
+  // Columns are worth it where they are read as they lie, and fill vectors.
+  constexpr int64_t kFewColumns = 8;
+  const Axis& inner = lines.kept.inner();
+  const bool is_scattered = inner.y != 1 || inner.size < kFewColumns;
+  lines.is_dense |= lines.along.x == 1 && is_scattered && lines.along.size >= kShortestRow;
+  return lines;
 }
 
 inline SoftmaxLines lines_of(const calls::SoftmaxBackward& call) {
@@ -245,7 +267,8 @@ struct Softmax {
     T* const to_y = data<T>(call.y);
     const T* const from_x = data<const T>(call.x);
     for_each_line<T>(
-        stream, lines, [&](const RowGroup& at) { softmax_rows(to_y, from_x, at); },
+        stream, lines,
+        [&](const RowGroup& at) { on_dense_rows(lines, to_y, from_x, at, softmax_rows<T>); },
         [&](int64_t y, int64_t x, int64_t, int64_t width) {
           softmax_columns(lines, to_y + y, from_x + x, width);
         });
@@ -260,7 +283,8 @@ struct LogSoftmax {
     T* const to_y = data<T>(call.y);
     const T* const from_x = data<const T>(call.x);
     for_each_line<T>(
-        stream, lines, [&](const RowGroup& at) { log_softmax_rows(to_y, from_x, at); },
+        stream, lines,
+        [&](const RowGroup& at) { on_dense_rows(lines, to_y, from_x, at, log_softmax_rows<T>); },
         [&](int64_t y, int64_t x, int64_t, int64_t width) {
           log_softmax_columns(lines, to_y + y, from_x + x, width);
         });

@@ -64,8 +64,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "cross_entropy_backward", run<CrossEntropyBackward, kernels::cross_entropy_backward>);
   add(registry, "linear_backward", run<LinearBackward, kernels::linear_backward>);
   add(registry, "batch_norm", run<BatchNorm, kernels::batch_norm>, workspace<BatchNorm, kernels::batch_norm_workspace>);
-  add(registry, "batch_norm_relu", run<BatchNormRelu, kernels::batch_norm_relu>);
-  add(registry, "batch_norm_relu_backward", run<BatchNormReluBackward, kernels::batch_norm_relu_backward>);
+  add(registry, "batch_norm_relu", run<BatchNormRelu, kernels::batch_norm_relu>, workspace<BatchNormRelu, kernels::batch_norm_relu_workspace>);
+  add(registry, "batch_norm_relu_backward", run<BatchNormReluBackward, kernels::batch_norm_relu_backward>, workspace<BatchNormReluBackward, kernels::batch_norm_relu_backward_workspace>);
   add(registry, "batch_norm_backward", run<BatchNormBackward, kernels::batch_norm_backward>, workspace<BatchNormBackward, kernels::batch_norm_backward_workspace>);
   add(registry, "layer_norm", run<LayerNorm, kernels::layer_norm>);
   add(registry, "layer_norm_backward", run<LayerNormBackward, kernels::layer_norm_backward>, workspace<LayerNormBackward, kernels::layer_norm_backward_workspace>);

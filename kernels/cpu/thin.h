@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/gemm.h"
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/micro.h"
 #include "kernels/cpu/workers.h"
 
 namespace dt::cpu {
@@ -11,8 +11,9 @@ namespace {
 
 // From this size on, a matrix is taken to lie in memory rather than in a core's caches.
 constexpr int64_t kStreamBytes = 1 << 20;
-// Sums of a line: enough to hide an addition's time. Lines are summed up together.
-constexpr int kStreamSums = 4, kStreamLines = 4;
+// How many lines are read side by side, and vectors of each: what the registers hold sums of.
+constexpr int kStreams = 8, kStreamVectors = kTileRows > 6 ? 2 : 1;
+constexpr int64_t kMostColumns = 4096;  // of a block, whose sums are kept on the stack
 
 // The same product with y, a and b transposed.
 template <class T>
@@ -72,42 +73,72 @@ void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   }
 }
 
-// A row of a times lines of b that come from memory: one line after the other, since the processor
-// fetches one stream ahead of time better than several that begin anew at each line.
+// A row of a times lines of b that come from memory.
 template <class T>
 bool is_stream(const Gemm<T>& g) {
   return g.m == 1 && g.n * g.k >= kStreamBytes / static_cast<int64_t>(sizeof(T));
 }
 
 template <class T>
-Vector<T> line_product(const T* a, const T* b, int64_t k) {
-  constexpr int64_t kLane = kLanes<T>, kStep = kStreamSums * kLane;
-  Vector<T> sums[kStreamSums] = {};
-  int64_t p = 0;
-  for (; p + kStep <= k; p += kStep) {
+struct LineProduct {
+  using Element = T;
+  using Sum = T;
+  static constexpr int64_t kLane = kLanes<T>;
+
+  static void add(Vector<T>* sum, const T* a, const T* b) {
+    *sum = multiply_add(load(a), load(b), *sum);
+  }
+  static void add_first(Vector<T>* sum, const T* a, const T* b, int64_t n) {
+    *sum = multiply_add(load_first(a, n), load_first(b, n), *sum);
+  }
+};
+
+// sums[j] = a [k] times line j of b. Lines of several parts of b are read side by side: a processor
+// fetches each of a few streams ahead of time, and more of them together than of one alone.
+template <class Product>
+__attribute__((always_inline)) inline void multiply_lines(const typename Product::Element* a,
+                                                          const typename Product::Element* b,
+                                                          int64_t line, int64_t lines, int64_t k,
+                                                          typename Product::Sum* sums) {
+  using Sum = typename Product::Sum;
+  constexpr int64_t kStep = kStreamVectors * Product::kLane;
+  const int64_t each = ceil_div(lines, kStreams);
+  for (int64_t i = 0; i < each; ++i) {
+    const typename Product::Element* rows[kStreams];
+    for (int64_t s = 0; s < kStreams; ++s) rows[s] = b + min(s * each + i, lines - 1) * line;
+    Vector<Sum> parts[kStreams][kStreamVectors] = {}, tile[kStreams];
+    int64_t p = 0;
+    for (; p + kStep <= k; p += kStep) {
+      DT_UNROLL
+      for (int s = 0; s < kStreams; ++s) {
+        DT_UNROLL
+        for (int v = 0; v < kStreamVectors; ++v)
+          Product::add(&parts[s][v], a + p + v * Product::kLane, rows[s] + p + v * Product::kLane);
+      }
+    }
+    for (; p < k; p += Product::kLane) {
+      DT_UNROLL
+      for (int s = 0; s < kStreams; ++s)
+        Product::add_first(&parts[s][0], a + p, rows[s] + p, min(Product::kLane, k - p));
+    }
     DT_UNROLL
-    for (int i = 0; i < kStreamSums; ++i)
-      sums[i] = multiply_add(load(a + p + i * kLane), load(b + p + i * kLane), sums[i]);
+    for (int s = 0; s < kStreams; ++s) {
+      tile[s] = parts[s][0];
+      for (int v = 1; v < kStreamVectors; ++v) tile[s] += parts[s][v];
+    }
+    Sum values[kStreams];
+    sum_lanes<Sum>(tile, values);
+    for (int64_t s = 0; s < kStreams && s * each + i < lines; ++s) sums[s * each + i] = values[s];
   }
-  for (; p < k; p += kLane) {
-    const int64_t n = min<int64_t>(kLane, k - p);
-    sums[0] = multiply_add(load_first(a + p, n), load_first(b + p, n), sums[0]);
-  }
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 template <class T>
 __attribute__((noinline)) void stream_block(const Gemm<T>& g, int64_t batch, int64_t j0,
                                             int64_t j1) {
-  for (int64_t j = j0; j < j1; j += kStreamLines) {
-    const int64_t lines = min<int64_t>(kStreamLines, j1 - j);
-    Vector<T> tile[kStreamLines];
-    for (int64_t c = 0; c < kStreamLines; ++c)
-      tile[c] = line_product(g.a.at(batch, 0, 0), g.b.at(batch, 0, j + min(c, lines - 1)), g.k);
-    T sums[kStreamLines];
-    sum_lanes<T>(tile, sums);
-    for (int64_t c = 0; c < lines; ++c) write_sum(g, batch, 0, j + c, sums[c]);
-  }
+  T sums[kMostColumns];
+  multiply_lines<LineProduct<T>>(g.a.at(batch, 0, 0), g.b.at(batch, 0, j0), g.b.col, j1 - j0, g.k,
+                                 sums);
+  for (int64_t j = j0; j < j1; ++j) write_sum(g, batch, 0, j, sums[j - j0]);
 }
 
 // One row of a, and the rows of b contiguous: a sum of b's rows.
@@ -116,17 +147,45 @@ bool is_thin_sum(const Gemm<T>& g) {
   return g.m == 1 && g.b.col == 1;
 }
 
-constexpr int64_t kSumColumns = 4096;  // sums kept on the stack
+// sums += factors[0] * rows[0] + factors[1] * rows[1] + ..., of n elements.
+template <class T, int kRows>
+inline void add_few_rows(T* sums, const T* factors, int64_t step, const T* rows, int64_t row,
+                         int64_t n) {
+  Vector<T> spread[kRows];
+  DT_UNROLL
+  for (int i = 0; i < kRows; ++i) spread[i] = splat(factors[i * step]);
+  int64_t j = 0;
+  for (; j + kLanes<T> <= n; j += kLanes<T>) {
+    Vector<T> sum = load(sums + j);
+    DT_UNROLL
+    for (int i = 0; i < kRows; ++i) sum = multiply_add(spread[i], load(rows + i * row + j), sum);
+    store(sums + j, sum);
+  }
+  if (j == n) return;
+  Vector<T> sum = load_first(sums + j, n - j);
+  DT_UNROLL
+  for (int i = 0; i < kRows; ++i)
+    sum = multiply_add(spread[i], load_first(rows + i * row + j, n - j), sum);
+  store_few(sums + j, sum, n - j);
+}
 
-// Row after row, as long as they are: the processor fetches ahead what is read in order.
+// The same for k rows: a few at a time, as long as they are, since the processor fetches ahead what
+// is read in order.
+template <class T>
+__attribute__((noinline)) void add_rows(T* sums, const T* factors, int64_t step, const T* rows,
+                                        int64_t row, int64_t k, int64_t n) {
+  constexpr int kTogether = 4;
+  int64_t i = 0;
+  for (; i + kTogether <= k; i += kTogether)
+    add_few_rows<T, kTogether>(sums, factors + i * step, step, rows + i * row, row, n);
+  for (; i < k; ++i) add_few_rows<T, 1>(sums, factors + i * step, step, rows + i * row, row, n);
+}
+
 template <class T>
 void sum_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
-  T sums[kSumColumns] = {};
-  for (int64_t k = 0; k < g.k; ++k) {
-    const T factor = *g.a.at(batch, 0, k);
-    const T* const row = g.b.at(batch, k, j0);
-    for (int64_t j = 0; j < j1 - j0; ++j) sums[j] += factor * row[j];
-  }
+  T sums[kMostColumns];
+  for (int64_t j = 0; j < j1 - j0; ++j) sums[j] = 0;
+  add_rows(sums, g.a.at(batch, 0, 0), g.a.col, g.b.at(batch, 0, j0), g.b.row, g.k, j1 - j0);
   for (int64_t j = j0; j < j1; ++j) write_sum(g, batch, 0, j, sums[j - j0]);
 }
 
@@ -145,19 +204,25 @@ Gemm<T> thin_orientation(const Gemm<T>& g) {
   return is_thin_sum(g) ? g : flipped;
 }
 
+// Calls body(batch, j0, j1) for blocks of columns.
+template <class T, class Body>
+void for_each_thin_block(const dt_stream* stream, const Gemm<T>& g, bool inner, const Body& body) {
+  const int64_t cycles = g.batch * g.m * g.n * g.k * static_cast<int64_t>(sizeof(T)) / 32;
+  const bool parallel = worth_threads(stream, cycles);
+  const int64_t shares = !parallel ? 1 : inner ? 8 * stream->threads : stream->threads;
+  const int64_t cols = min(kMostColumns, ceil_div(ceil_div(g.n, shares), 64) * 64);
+  const int64_t blocks = ceil_div(g.n, cols);
+  for_each_item(stream, g.batch * blocks, parallel, [&](int64_t item, int64_t) {
+    const int64_t j0 = item % blocks * cols;
+    body(item / blocks, j0, min(j0 + cols, g.n));
+  });
+}
+
 template <class T>
 void run_thin(const dt_stream* stream, const Gemm<T>& g) {
   const Gemm<T> thin = thin_orientation(g);
   const bool inner = is_thin_dot(thin);
-  const int64_t cycles =
-      thin.batch * thin.m * thin.n * thin.k * static_cast<int64_t>(sizeof(T)) / 32;
-  const bool parallel = worth_threads(stream, cycles);
-  const int64_t shares = !parallel ? 1 : inner ? 8 * stream->threads : stream->threads;
-  const int64_t share = ceil_div(thin.n, shares);
-  const int64_t cols = min(kSumColumns, ceil_div(share, 64) * 64);
-  const int64_t blocks = ceil_div(thin.n, cols);
-  for_each_item(stream, thin.batch * blocks, parallel, [&](int64_t item, int64_t) {
-    const int64_t batch = item / blocks, j0 = item % blocks * cols, j1 = min(j0 + cols, thin.n);
+  for_each_thin_block(stream, thin, inner, [&](int64_t batch, int64_t j0, int64_t j1) {
     if (inner && is_stream(thin)) {
       stream_block(thin, batch, j0, j1);
     } else if (inner) {

@@ -40,13 +40,17 @@ void triangle_typed(const dt_stream* stream, const calls::Triangle& call) {
   const int64_t tasks =
       worth_threads(stream, elements) ? min<int64_t>(rows, stream->threads * 8) : 1;
   const auto run = [&](int64_t task) {
-    for (int64_t row = rows * task / tasks; row < rows * (task + 1) / tasks; ++row) {
-      // The first column right of the part that counts from the left.
-      const int64_t i = row % m, edge = i + diagonal + (upper ? 0 : 1);
-      const int64_t split = edge < 0 ? 0 : min(edge, n);
-      keep_range(data<T>(y) + row_offset(y, row), y.strides[y.ndim - 1],
-                 data<const T>(x) + row_offset(x, row), x.strides[x.ndim - 1], n, upper ? split : 0,
-                 upper ? n : split);
+    const int64_t begin = rows * task / tasks, end = rows * (task + 1) / tasks;
+    for (int64_t row = begin; row < end;) {
+      T* to = data<T>(y) + row_offset(y, row);
+      const T* from = data<const T>(x) + row_offset(x, row);
+      for (int64_t i = row % m; i < m && row < end; ++i, ++row) {
+        // The first column right of the part that counts from the left.
+        const int64_t edge = i + diagonal + (upper ? 0 : 1), split = edge < 0 ? 0 : min(edge, n);
+        keep_range(to, y.strides[y.ndim - 1], from, x.strides[x.ndim - 1], n, upper ? split : 0,
+                   upper ? n : split);
+        to += y.strides[y.ndim - 2], from += x.strides[x.ndim - 2];
+      }
     }
   };
   parallel_for(stream, tasks, run);

@@ -46,8 +46,9 @@ struct ArgOp {
   __device__ __forceinline__ Accumulator join(const Accumulator& a, const Accumulator& b) const {
     return comes_before(b.value, b.position, a.value, a.position) ? b : a;
   }
-  __device__ __forceinline__ Partial close(const Accumulator& best, const Span<T>& span) const {
-    return {best.value, span.first + (best.position == kNowhere ? 0 : best.position)};
+  __device__ __forceinline__ Partial close(const Accumulator& best,
+                                           const Stretch<T>& stretch) const {
+    return {best.value, stretch.first + (best.position == kNowhere ? 0 : best.position)};
   }
   __device__ __forceinline__ Partial merge(const Partial& a, const Partial& b) const {
     if (a.position < 0) return b;

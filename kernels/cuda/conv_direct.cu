@@ -45,7 +45,7 @@ struct Cut {
   int chunk, floats;  // channels of a chunk, floats of a copy
   int image_pitch, filter_pitch, chunk_pitch;
   FastDivide by_cols, by_rows, by_images, by_groups, by_across, by_down, by_filter;
-  Walk walk;
+  BoxCopy copy;
 
   int workers() const { return cols * rows * images * groups; }
   int threads() const { return workers() * splits; }
@@ -59,10 +59,10 @@ using Patch = float[kOut][kRows][kCols];
 // ---- the kernel
 
 // What a block computes: its first pixel and its images.
-struct Tile {
+struct BlockPixels {
   int p, q, n, images;
 
-  __device__ Tile(const Cut& cut, int patch_rows, int count) {
+  __device__ BlockPixels(const Cut& cut, int patch_rows, int count) {
     const int rest = cut.by_across.divide(blockIdx.x), block = cut.by_down.divide(rest);
     q = (blockIdx.x - rest * cut.tiles_across) * cut.cols * kCols;
     p = (rest - block * cut.tiles_down) * cut.rows * patch_rows;
@@ -112,15 +112,15 @@ __device__ __forceinline__ void stage_filters(const Correlation& k, const Cut& c
 
 // Starts to copy a block's part of `chunk` channels from c0 on.
 template <int kTaps>
-__device__ __forceinline__ void stage_chunk(const Correlation& k, const Cut& cut, const Tile& tile,
-                                            int c0, float* to) {
-  const Share share(k.x, cut.walk, cut.floats);
+__device__ __forceinline__ void stage_chunk(const Correlation& k, const Cut& cut,
+                                            const BlockPixels& own, int c0, float* to) {
+  const Share share(k.x, cut.copy, cut.floats);
   const int channels = min(cut.chunk, k.x.channels - c0);
-  const int h = tile.p - k.pad_h, w = tile.q - k.pad_w - kLead<kTaps>;
+  const int h = own.p - k.pad_h, w = own.q - k.pad_w - kLead<kTaps>;
   stage_filters<kTaps>(k, cut, c0, channels, to + cut.images * cut.image_pitch);
-  const float* origin = k.x.data + tile.n * k.x.n + c0 * k.x.c + h * k.x.h + w * k.x.w;
-  for (int i = 0; i < tile.images; ++i) {
-    stage(k.x, origin, h, w, channels, cut.walk, share, cut.floats, to);
+  const float* origin = k.x.data + own.n * k.x.n + c0 * k.x.c + h * k.x.h + w * k.x.w;
+  for (int i = 0; i < own.images; ++i) {
+    stage(k.x, origin, h, w, channels, cut.copy, share, cut.floats, to);
     origin += k.x.n, to += cut.image_pitch;
   }
 }
@@ -234,7 +234,7 @@ __global__ __launch_bounds__(kThreads,
                                                               const __grid_constant__ Cut cut) {
   begin_kernel();
   extern __shared__ __align__(16) float memory[];
-  const Tile tile(cut, kRows, k.x.count);
+  const BlockPixels own(cut, kRows, k.x.count);
   const Task task(cut);
   const int o0 = task.group * kOut;
 
@@ -249,7 +249,7 @@ __global__ __launch_bounds__(kThreads,
 
   // Step by step, the block computes on one half of the memory while the next channels come to the
   // other half. A thread too many has no split and no channels.
-  const Box& box = cut.walk.box;
+  const Box& box = cut.copy.box;
   const int filter_size = kTaps * kTaps * cut.filter_pitch;
   const float* const inputs = memory + task.image * cut.image_pitch + kLead<kTaps> +
                               task.row * kRows * box.row_pitch + task.col * kCols +
@@ -258,7 +258,7 @@ __global__ __launch_bounds__(kThreads,
       memory + cut.images * cut.image_pitch + o0 + task.split * filter_size;
   int here = cut.chunk_pitch, there = 0;
   for (int next = 0; next < k.x.channels + cut.chunk; next += cut.chunk) {
-    if (next < k.x.channels) stage_chunk<kTaps>(k, cut, tile, next, memory + there);
+    if (next < k.x.channels) stage_chunk<kTaps>(k, cut, own, next, memory + there);
     close_copies();
     if (next > 0) {
       wait_copies<1>();
@@ -275,10 +275,10 @@ __global__ __launch_bounds__(kThreads,
   }
   if (cut.splits > 1) add_splits<kRows>(task, cut, memory, sums);
 
-  const int p = tile.p + task.row * kRows, q = tile.q + task.col * kCols;
-  if (task.split > 0 || task.image >= tile.images || q >= k.y.width) return;
+  const int p = own.p + task.row * kRows, q = own.q + task.col * kCols;
+  if (task.split > 0 || task.image >= own.images || q >= k.y.width) return;
   store<kRows>(k.y, k.vector, k.y.height - p, k.y.width - q, k.y.channels - o0, sums,
-               k.y.data + (tile.n + task.image) * k.y.n + o0 * k.y.c + p * k.y.h + q * k.y.w);
+               k.y.data + (own.n + task.image) * k.y.n + o0 * k.y.c + p * k.y.h + q * k.y.w);
 }
 
 // ---- the cut
@@ -371,7 +371,7 @@ void finish(Cut* cut, const Correlation& k, int threads) {
   cut->by_across = FastDivide(cut->tiles_across);
   cut->by_down = FastDivide(cut->tiles_down);
   cut->by_filter = FastDivide(cut->chunk * kWindow);
-  cut->walk = Walk(k.x, {rows, pitch, plane}, cols / cut->floats, threads);
+  cut->copy = BoxCopy(k.x, {rows, pitch, plane}, cols / cut->floats, threads);
 }
 
 template <int kTaps, int kRows>

@@ -32,7 +32,7 @@ struct Cut {
   int x_offset, tile_pitch;  // in shared memory, where there are two tiles: each of g, then of x
   int blocks;
   int slices, slice_length;  // in which shares are added
-  Walk g_walk, x_walk;
+  BoxCopy g_copy, x_copy;
   FastDivide by_pairs, by_o_groups, by_quads, by_cells, by_across, by_down;
 
   int pairs() const { return o_groups * c_groups; }
@@ -87,14 +87,14 @@ template <class S>
 __device__ __forceinline__ void add_strip(const Cut& cut, const float* g, const float* x, int count,
                                           float (&sums)[S::kSums]) {
   constexpr int kTaps = S::kTaps;
-  const int g_step = cut.o_groups * cut.g_walk.box.plane_pitch,
-            x_step = cut.c_groups * cut.x_walk.box.plane_pitch;
+  const int g_step = cut.o_groups * cut.g_copy.box.plane_pitch,
+            x_step = cut.c_groups * cut.x_copy.box.plane_pitch;
   float rows[S::kC][kTaps][S::kSpan];
 #pragma unroll
   for (int r = 0; r < kTaps - 1; ++r) {
 #pragma unroll
     for (int c = 0; c < S::kC; ++c) read_row<S>(x + c * x_step, rows[c][r]);
-    x += cut.x_walk.box.row_pitch;
+    x += cut.x_copy.box.row_pitch;
   }
   for (; count > 0; count -= kTaps) {
 #pragma unroll
@@ -104,7 +104,7 @@ __device__ __forceinline__ void add_strip(const Cut& cut, const float* g, const 
       for (int c = 0; c < S::kC; ++c)
         read_row<S>(x + c * x_step, rows[c][(first + kTaps - 1) % kTaps]);
       accumulate<S>(g, g_step, rows, first, sums);
-      x += cut.x_walk.box.row_pitch, g += cut.g_walk.box.row_pitch;
+      x += cut.x_copy.box.row_pitch, g += cut.g_copy.box.row_pitch;
     }
   }
 }
@@ -166,9 +166,9 @@ __device__ __forceinline__ void stage_tile(const WeightGradient& k, const Cut& c
   const int q = (tile - rest * cut.tiles_across) * cut.quads * kQuad,
             p = (rest - n * cut.tiles_down) * cut.rows;
   const int h = p - k.pad_h, w = q - k.pad_w - kLead<S::kTaps>;
-  stage(k.g, k.g.data + n * k.g.n + p * k.g.h + q * k.g.w, p, q, k.g.channels, cut.g_walk, shares.g,
+  stage(k.g, k.g.data + n * k.g.n + p * k.g.h + q * k.g.w, p, q, k.g.channels, cut.g_copy, shares.g,
         cut.g_floats, to);
-  stage(k.x, k.x.data + n * k.x.n + h * k.x.h + w * k.x.w, h, w, k.x.channels, cut.x_walk, shares.x,
+  stage(k.x, k.x.data + n * k.x.n + h * k.x.h + w * k.x.w, h, w, k.x.channels, cut.x_copy, shares.x,
         cut.x_floats, to + cut.x_offset);
 }
 
@@ -184,19 +184,19 @@ __global__ __launch_bounds__(S::kThreads, S::kBlocks) void weight_partials(
   // Threads need not ask whether their channels exist: the planes of others are zero.
   for (int half = 0; half < 2; ++half) {
     float* const g = memory + half * cut.tile_pitch;
-    clear(g + k.g.channels * cut.g_walk.box.plane_pitch, g + cut.x_offset);
-    clear(g + cut.x_offset + k.x.channels * cut.x_walk.box.plane_pitch, g + cut.tile_pitch);
+    clear(g + k.g.channels * cut.g_copy.box.plane_pitch, g + cut.x_offset);
+    clear(g + cut.x_offset + k.x.channels * cut.x_copy.box.plane_pitch, g + cut.tile_pitch);
   }
   const int share = cut.by_pairs.divide(threadIdx.x),
             pair = threadIdx.x - share * cut.o_groups * cut.c_groups;
   const int c_group = cut.by_o_groups.divide(pair), o_group = pair - c_group * cut.o_groups;
   const int strips = share < cut.shares ? cut.strips : 0;
-  const float* const g = memory + o_group * cut.g_walk.box.plane_pitch;
+  const float* const g = memory + o_group * cut.g_copy.box.plane_pitch;
   const float* const x =
-      memory + cut.x_offset + c_group * cut.x_walk.box.plane_pitch + kLead<S::kTaps>;
+      memory + cut.x_offset + c_group * cut.x_copy.box.plane_pitch + kLead<S::kTaps>;
 
-  const Shares shares = {Share(k.g, cut.g_walk, cut.g_floats),
-                         Share(k.x, cut.x_walk, cut.x_floats)};
+  const Shares shares = {Share(k.g, cut.g_copy, cut.g_floats),
+                         Share(k.x, cut.x_copy, cut.x_floats)};
   float sums[S::kSums] = {};
   const int tiles = k.g.count * cut.tiles_across * cut.tiles_down;
   int here = cut.tile_pitch, there = 0;
@@ -209,8 +209,8 @@ __global__ __launch_bounds__(S::kThreads, S::kBlocks) void weight_partials(
       for (int strip = share; strip < strips; strip += cut.shares) {
         const int at = cut.by_quads.divide(strip), q = (strip - at * cut.quads) * kQuad;
         const int row = at * cut.strip_rows;
-        add_strip<S>(cut, g + here + row * cut.g_walk.box.row_pitch + q,
-                     x + here + row * cut.x_walk.box.row_pitch + q,
+        add_strip<S>(cut, g + here + row * cut.g_copy.box.row_pitch + q,
+                     x + here + row * cut.x_copy.box.row_pitch + q,
                      min(cut.strip_rows, cut.rows - row), sums);
       }
       __syncthreads();
@@ -276,8 +276,8 @@ void set_tile(Cut* cut, const WeightGradient& k, int rows) {
             x = {x_rows, x_cols, spread(x_rows * x_cols)};
   cut->g_floats = floats_of_copies(k.g, 0, tile);
   cut->x_floats = floats_of_copies(k.x, k.pad_w + kLead<S::kTaps>, tile);
-  cut->g_walk = Walk(k.g, g, cols / cut->g_floats, S::kThreads);
-  cut->x_walk = Walk(k.x, x, x_cols / cut->x_floats, S::kThreads);
+  cut->g_copy = BoxCopy(k.g, g, cols / cut->g_floats, S::kThreads);
+  cut->x_copy = BoxCopy(k.x, x, x_cols / cut->x_floats, S::kThreads);
   cut->x_offset = cut->o_groups * S::kO * g.plane_pitch;
   cut->tile_pitch = cut->x_offset + cut->c_groups * S::kC * x.plane_pitch;
 }

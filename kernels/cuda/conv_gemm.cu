@@ -33,7 +33,7 @@ struct Triples {
 
 // One axis of the convolution: output position p and tap r meet at input position
 // p * stride - padding + r * dilation.
-struct Axis {
+struct ConvAxis {
   int64_t in, out, stride, padding, dilation;
 
   __device__ __forceinline__ int64_t input(int64_t p, int64_t r) const {
@@ -71,7 +71,7 @@ struct ImageTensor {
 template <class T>
 struct Geometry {
   ImageTensor<T> x, w, y;
-  Axis rows, cols;
+  ConvAxis rows, cols;
   Triples taps, pixels, points;  // (channel, r, s) of w; (n, p, q) of y; (n, h, w) of x
   int64_t in_channels, out_channels, count;
   bool along_k;

@@ -23,12 +23,12 @@ struct ImageDims {
 
 // Elements are numbered in the order of `order`'s memory, channels-last or not, so that
 // neighbouring threads touch neighbouring elements of it.
-struct Walk {
+struct ImageOrder {
   FastDivide by_last, by_middle, by_outer;
   int64_t last, middle, outer, total;
   bool channels_last, wide;
 
-  explicit Walk(const Images& order)
+  explicit ImageOrder(const Images& order)
       : last(order.sizes[3]),
         middle(order.sizes[2]),
         outer(order.sizes[1]),
@@ -83,10 +83,11 @@ __device__ __forceinline__ void for_each_of_thread(int64_t total, const Body& bo
 
 template <class T>
 __global__ __launch_bounds__(kThreads) void add_bias_kernel(T* y, Strides strides, const T* bias,
-                                                            int64_t bias_stride, Walk walk) {
+                                                            int64_t bias_stride,
+                                                            ImageOrder numbered) {
   begin_kernel();
-  for_each_of_thread(walk.total, [&](int64_t index) {
-    const ImageDims at = walk(index);
+  for_each_of_thread(numbered.total, [&](int64_t index) {
+    const ImageDims at = numbered(index);
     T& element = y[strides(at)];
     element = T(Widened<T>(element) + Widened<T>(bias[at.c * bias_stride]));
   });
@@ -192,10 +193,10 @@ int32_t run_bias_gradient(const dt_stream* stream, const Convolution& c, Widened
 int32_t add_bias(const dt_stream* stream, const Convolution& c) {
   return visit_stored_floating(c.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const Walk walk(c.y);
-    return launch(stream, add_bias_kernel<T>, blocks_for(walk.total), kThreads, 0,
+    const ImageOrder numbered(c.y);
+    return launch(stream, add_bias_kernel<T>, blocks_for(numbered.total), kThreads, 0,
                   static_cast<T*>(c.y.data), Strides(c.y), static_cast<const T*>(c.bias),
-                  c.bias_stride, walk);
+                  c.bias_stride, numbered);
   });
 }
 

@@ -47,13 +47,13 @@ struct Box {
 // How the threads of a block copy such boxes out of a tensor. Rows are copied in pieces; a thread
 // keeps its piece and takes every `lines`-th row of all channels, so that it divides once and then
 // adds: a step, or a wrap when it passes the end of a channel.
-struct Walk {
+struct BoxCopy {
   FastDivide by_pieces, by_rows;
   Box box;
   int lines, row_step, source_step, source_wrap, target_step, target_wrap;
 
-  Walk() = default;
-  Walk(const Plane& x, const Box& to, int pieces, int threads)
+  BoxCopy() = default;
+  BoxCopy(const Plane& x, const Box& to, int pieces, int threads)
       : by_pieces(pieces), by_rows(to.rows), box(to), lines(threads / pieces) {
     const int channel_step = lines / box.rows;
     row_step = lines % box.rows;
@@ -69,13 +69,13 @@ struct Share {
   int row, column;
   int source, target;  // offsets; a thread too many has no target
 
-  __device__ Share(const Plane& x, const Walk& walk, int floats) {
-    const int line = walk.by_pieces.divide(threadIdx.x), channel = walk.by_rows.divide(line);
-    row = line - channel * walk.box.rows;
-    column = (threadIdx.x - line * walk.by_pieces.divisor) * floats;
+  __device__ Share(const Plane& x, const BoxCopy& copy, int floats) {
+    const int line = copy.by_pieces.divide(threadIdx.x), channel = copy.by_rows.divide(line);
+    row = line - channel * copy.box.rows;
+    column = (threadIdx.x - line * copy.by_pieces.divisor) * floats;
     source = channel * x.c + row * x.h + column * x.w;
-    target = channel * walk.box.plane_pitch + row * walk.box.row_pitch + column;
-    if (line >= walk.lines) target = -1;
+    target = channel * copy.box.plane_pitch + row * copy.box.row_pitch + column;
+    if (line >= copy.lines) target = -1;
   }
 };
 
@@ -83,42 +83,42 @@ struct Share {
 // element is `origin`, in row h and column w of the image; what is beyond the image is zero.
 template <int kFloats>
 __device__ __forceinline__ void stage_by(const Plane& x, const float* origin, int h, int w,
-                                         int channels, const Walk& walk, const Share& share,
+                                         int channels, const BoxCopy& copy, const Share& share,
                                          float* to) {
   constexpr int kBatch = 4;  // copies between two branches
   const bool column_inside =
       static_cast<unsigned>(w + share.column) < static_cast<unsigned>(x.width);
-  const int h_end = h + walk.box.rows;
+  const int h_end = h + copy.box.rows;
   h += share.row;
   const float* from = origin + share.source;
   float* target = to + share.target;
-  const float* const end = to + channels * walk.box.plane_pitch;
+  const float* const end = to + channels * copy.box.plane_pitch;
   while (target < end) {
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       const bool row_inside = static_cast<unsigned>(h) < static_cast<unsigned>(x.height);
       if (target < end)
         copy_async<kFloats * sizeof(float)>(target, from, row_inside && column_inside);
-      h += walk.row_step;
+      h += copy.row_step;
       const bool wraps = h >= h_end;
-      from += wraps ? walk.source_wrap : walk.source_step;
-      target += wraps ? walk.target_wrap : walk.target_step;
-      h -= wraps ? walk.box.rows : 0;
+      from += wraps ? copy.source_wrap : copy.source_step;
+      target += wraps ? copy.target_wrap : copy.target_step;
+      h -= wraps ? copy.box.rows : 0;
     }
   }
 }
 
 // The same for 1, 2 or 4 floats at a time: all addresses are multiples of so many.
 __device__ __forceinline__ void stage(const Plane& x, const float* origin, int h, int w,
-                                      int channels, const Walk& walk, const Share& share,
+                                      int channels, const BoxCopy& copy, const Share& share,
                                       int floats, float* to) {
   if (share.target < 0) return;
   if (floats == 4)
-    stage_by<4>(x, origin, h, w, channels, walk, share, to);
+    stage_by<4>(x, origin, h, w, channels, copy, share, to);
   else if (floats == 2)
-    stage_by<2>(x, origin, h, w, channels, walk, share, to);
+    stage_by<2>(x, origin, h, w, channels, copy, share, to);
   else
-    stage_by<1>(x, origin, h, w, channels, walk, share, to);
+    stage_by<1>(x, origin, h, w, channels, copy, share, to);
 }
 
 // Columns that lie in shared memory before those that are read. With the usual padding of

@@ -32,7 +32,7 @@ __device__ __forceinline__ double from_end(double end, double step, double i) {
 
 // From the nearer end, so that both ends are exact.
 template <class T>
-struct Line {
+struct Linspace {
   using Value = T;
   T start, end, step;
   int64_t n;
@@ -59,7 +59,7 @@ int32_t fill_range(const dt_stream* stream, const dt_view& y, const Values& valu
 
 // Steps in the arithmetic of the result.
 template <class T>
-Line<T> line(int64_t n, T start, T end) {
+Linspace<T> between(int64_t n, T start, T end) {
   return {start, end, n > 1 ? (end - start) / static_cast<T>(n - 1) : T(0), n};
 }
 
@@ -78,10 +78,11 @@ int32_t kernels::linspace(const dt_stream* stream, const calls::Linspace& call) 
   return visit_value(y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     if constexpr (kIsFloating<T>) {
-      return fill_range(stream, y, line<T>(n, static_cast<T>(start), static_cast<T>(end)));
+      return fill_range(stream, y, between<T>(n, static_cast<T>(start), static_cast<T>(end)));
     } else {
       // Integers are taken between integer ends.
-      return fill_range(stream, y, line<double>(n, __builtin_trunc(start), __builtin_trunc(end)));
+      return fill_range(stream, y,
+                        between<double>(n, __builtin_trunc(start), __builtin_trunc(end)));
     }
   });
 }

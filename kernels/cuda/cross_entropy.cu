@@ -366,11 +366,11 @@ dim3 row_grid(int64_t rows) {
 
 // Of a reduced loss: the sums of blocks, then each row's loss.
 template <class V>
-struct Scratch {
+struct LossScratch {
   LossSums* sums;
   V* losses;
 
-  Scratch(void* workspace, int64_t rows)
+  LossScratch(void* workspace, int64_t rows)
       : sums(static_cast<LossSums*>(workspace)),
         losses(reinterpret_cast<V*>(sums + sum_blocks(rows))) {}
 };
@@ -383,7 +383,7 @@ int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntrop
     using V = Widened<T>;
     const Loss<T> loss(stream, call);
     const dt_view &y = call.loss, &lse = call.lse;
-    const Scratch<V> scratch(call.workspace, loss.rows);
+    const LossScratch<V> scratch(call.workspace, loss.rows);
     V* const losses = call.reduces ? scratch.losses : static_cast<V*>(y.data);
     const int64_t stride = call.reduces ? 1 : y.strides[0];
     const bool are_whole =

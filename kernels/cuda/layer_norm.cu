@@ -220,8 +220,8 @@ __global__ void __launch_bounds__(kShortThreads)
     layer_norm_short_rows(Forward<T> f, ShortRows rows) {
   begin_kernel();
   using V = Widened<T>;
-  __shared__ typename Tile<T>::Space space;
-  const Tile<T> tile(space, rows, f.x);
+  __shared__ typename SharedRows<T>::Space space;
+  const SharedRows<T> tile(space, rows, f.x);
   __syncthreads();
   const V n = static_cast<V>(f.n);
   rows.for_each([&](const ShortRow& row) {

@@ -245,12 +245,12 @@ __global__ void __launch_bounds__(kBlock)
 
 // ---- launches
 
-struct Geometry {
+struct Extents {
   Extent rows, cols;
 
   // Of a call that leads from x to y.
   template <class Call>
-  Geometry(const Call& call, const dt_view& x, const dt_view& y, const int64_t (&dilation)[2])
+  Extents(const Call& call, const dt_view& x, const dt_view& y, const int64_t (&dilation)[2])
       : rows{x.sizes[2],     y.sizes[2],      call.kernel_size[0],
              call.stride[0], call.padding[0], dilation[0]},
         cols{x.sizes[3],     y.sizes[3],      call.kernel_size[1],
@@ -271,8 +271,8 @@ struct Geometry {
 };
 
 template <class Int, class Call>
-Average<Int> make_average(const Geometry& geometry, const Call& call) {
-  return {geometry.pool<Int>(), call.count_include_pad, call.divisor_override};
+Average<Int> make_average(const Extents& extents, const Call& call) {
+  return {extents.pool<Int>(), call.count_include_pad, call.divisor_override};
 }
 
 // f(packet width, the most cells of a side if it is kFirst or kSecond, else 0, kind of integer).
@@ -306,9 +306,9 @@ bool have_channel_packets(const dt_view& a, const dt_view& b, const dt_view& ind
 }
 
 // How many of the usual windows a thread can take at once; 0: these are other windows.
-int outputs_at_once(const Geometry& geometry, const dt_view& x, const dt_view& y,
+int outputs_at_once(const Extents& extents, const dt_view& x, const dt_view& y,
                     const dt_view& indices) {
-  const Extent &rows = geometry.rows, &cols = geometry.cols;
+  const Extent &rows = extents.rows, &cols = extents.cols;
   if (!rows.halves() || !cols.halves() || 2 * cols.out != cols.in) return 0;
   const int64_t bytes = bytes_of(x.dtype);
   for (int outputs : {2, 1}) {
@@ -344,32 +344,32 @@ unsigned blocks_for(Index threads) {
 template <class T>
 int32_t run_max_pool(const dt_stream* stream, const calls::MaxPool2d& call) {
   const dt_view &y = call.y, &indices = call.indices, &x = call.x;
-  const Geometry geometry(call, x, y, call.dilation);
-  const bool small = is_small(x) && is_small(y) && is_small(indices) && geometry.is_small();
-  if (const int outputs = small ? outputs_at_once(geometry, x, y, indices) : 0) {
+  const Extents extents(call, x, y, call.dilation);
+  const bool small = is_small(x) && is_small(y) && is_small(indices) && extents.is_small();
+  if (const int outputs = small ? outputs_at_once(extents, x, y, indices) : 0) {
     const PixelOrder<int32_t> order = group_order(stream, y, outputs);
     return launch(stream, outputs == 2 ? halve<T, 2> : halve<T, 1>, blocks_for(order.count), kBlock,
                   0, Images<T, int32_t>(y), Images<int64_t, int32_t>(indices),
                   Images<const T, int32_t>(x), order);
   }
   const bool packets = have_channel_packets<T>(x, y, indices);
-  return visit<T, 2, 3>(small, packets, geometry.taps(), [&](auto width, auto taps, auto integer) {
+  return visit<T, 2, 3>(small, packets, extents.taps(), [&](auto width, auto taps, auto integer) {
     using Int = decltype(integer);
     constexpr int kWidth = decltype(width)::value, kTaps = decltype(taps)::value;
     const PixelOrder<Int> order = order_of<Int>(stream, y, kWidth);
     return launch(stream, max_pool<T, kWidth, kTaps, Int>, blocks_for(order.count), kBlock, 0,
                   Images<T, Int>(y), Images<int64_t, Int>(indices), Images<const T, Int>(x),
-                  geometry.pool<Int>(), order);
+                  extents.pool<Int>(), order);
   });
 }
 
 template <class T>
 int32_t run_max_pool_backward(const dt_stream* stream, const calls::MaxPool2dBackward& call) {
   const dt_view &gx = call.gx, &g = call.g, &indices = call.indices;
-  const Geometry geometry(call, gx, g, call.dilation);
-  const bool small = is_small(gx) && is_small(g) && is_small(indices) && geometry.is_small();
-  const int outputs = small ? outputs_at_once(geometry, gx, g, indices) : 0;
-  if (outputs && 2 * geometry.rows.out == geometry.rows.in) {
+  const Extents extents(call, gx, g, call.dilation);
+  const bool small = is_small(gx) && is_small(g) && is_small(indices) && extents.is_small();
+  const int outputs = small ? outputs_at_once(extents, gx, g, indices) : 0;
+  if (outputs && 2 * extents.rows.out == extents.rows.in) {
     const PixelOrder<int32_t> order = group_order(stream, gx, 2 * outputs);
     return launch(stream, outputs == 2 ? halve_backward<T, 2> : halve_backward<T, 1>,
                   blocks_for(order.count), kBlock, 0, Images<T, int32_t>(gx),
@@ -377,21 +377,21 @@ int32_t run_max_pool_backward(const dt_stream* stream, const calls::MaxPool2dBac
   }
   const bool packets = have_channel_packets<T>(gx, g, indices);
   return visit<T, 1, 2>(
-      small, packets, geometry.overlap(), [&](auto width, auto most, auto integer) {
+      small, packets, extents.overlap(), [&](auto width, auto most, auto integer) {
         using Int = decltype(integer);
         constexpr int kWidth = decltype(width)::value, kOverlap = decltype(most)::value;
         const PixelOrder<Int> order = order_of<Int>(stream, gx, kWidth);
         return launch(stream, max_pool_backward<T, kWidth, kOverlap, Int>, blocks_for(order.count),
                       kBlock, 0, Images<T, Int>(gx), Images<const T, Int>(g),
-                      Images<const int64_t, Int>(indices), geometry.pool<Int>(), order);
+                      Images<const int64_t, Int>(indices), extents.pool<Int>(), order);
       });
 }
 
 // How many threads should have a window together: more than one where windows are so large, and so
 // few, that too little would be on its way from memory, or that it would come in pieces.
-int team_of(const dt_stream* stream, const Geometry& geometry, int64_t windows) {
+int team_of(const dt_stream* stream, const Extents& extents, int64_t windows) {
   constexpr int64_t kLarge = 128, kLargest = 8192;  // elements
-  const int64_t elements = geometry.rows.kernel * geometry.cols.kernel;
+  const int64_t elements = extents.rows.kernel * extents.cols.kernel;
   const int64_t resident = int64_t{2048} * multiprocessors(stream->device);
   if (elements < kLarge || windows > resident) return 1;
   return elements >= kLargest && windows * kWarp < resident ? kBlock : kWarp;
@@ -400,10 +400,10 @@ int team_of(const dt_stream* stream, const Geometry& geometry, int64_t windows) 
 template <class T>
 int32_t run_avg_pool(const dt_stream* stream, const calls::AvgPool2d& call) {
   const dt_view &y = call.y, &x = call.x;
-  const Geometry geometry(call, x, y, {1, 1});
-  const bool small = is_small(x) && is_small(y) && geometry.is_small();
+  const Extents extents(call, x, y, {1, 1});
+  const bool small = is_small(x) && is_small(y) && extents.is_small();
   const bool packets = have_channel_packets<T>(x, y);
-  const int team = team_of(stream, geometry, numel(y));
+  const int team = team_of(stream, extents, numel(y));
   if (team > 1) {
     return visit<T, 0, 0>(small, packets, 0, [&](auto width, auto, auto integer) {
       using Int = decltype(integer);
@@ -411,15 +411,15 @@ int32_t run_avg_pool(const dt_stream* stream, const calls::AvgPool2d& call) {
       const PixelOrder<Int> order(y, kWidth, 1);
       return launch(stream, avg_pool_by_teams<T, kWidth, Int>, blocks_for(order.count * team),
                     kBlock, 0, Images<T, Int>(y), Images<const T, Int>(x),
-                    make_average<Int>(geometry, call), order, team);
+                    make_average<Int>(extents, call), order, team);
     });
   }
-  return visit<T, 2, 3>(small, packets, geometry.taps(), [&](auto width, auto taps, auto integer) {
+  return visit<T, 2, 3>(small, packets, extents.taps(), [&](auto width, auto taps, auto integer) {
     using Int = decltype(integer);
     constexpr int kWidth = decltype(width)::value, kTaps = decltype(taps)::value;
     const PixelOrder<Int> order = order_of<Int>(stream, y, kWidth);
     return launch(stream, avg_pool<T, kWidth, kTaps, Int>, blocks_for(order.count), kBlock, 0,
-                  Images<T, Int>(y), Images<const T, Int>(x), make_average<Int>(geometry, call),
+                  Images<T, Int>(y), Images<const T, Int>(x), make_average<Int>(extents, call),
                   order);
   });
 }
@@ -427,17 +427,17 @@ int32_t run_avg_pool(const dt_stream* stream, const calls::AvgPool2d& call) {
 template <class T>
 int32_t run_avg_pool_backward(const dt_stream* stream, const calls::AvgPool2dBackward& call) {
   const dt_view &gx = call.gx, &g = call.g;
-  const Geometry geometry(call, gx, g, {1, 1});
-  const bool small = is_small(gx) && is_small(g) && geometry.is_small();
+  const Extents extents(call, gx, g, {1, 1});
+  const bool small = is_small(gx) && is_small(g) && extents.is_small();
   const bool packets = have_channel_packets<T>(gx, g);
   return visit<T, 1, 2>(
-      small, packets, geometry.overlap(), [&](auto width, auto most, auto integer) {
+      small, packets, extents.overlap(), [&](auto width, auto most, auto integer) {
         using Int = decltype(integer);
         constexpr int kWidth = decltype(width)::value, kOverlap = decltype(most)::value;
         const PixelOrder<Int> order = order_of<Int>(stream, gx, kWidth);
         return launch(stream, avg_pool_backward<T, kWidth, kOverlap, Int>, blocks_for(order.count),
                       kBlock, 0, Images<T, Int>(gx), Images<const T, Int>(g),
-                      make_average<Int>(geometry, call), order);
+                      make_average<Int>(extents, call), order);
       });
 }
 

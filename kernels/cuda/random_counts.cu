@@ -12,14 +12,14 @@ constexpr int kThreads = 128;
 
 struct Poisson {
   const double* rate;
-  __device__ __forceinline__ double make(int64_t i, philox::Stream own) const {
+  __device__ __forceinline__ double make(int64_t i, philox::Uniforms own) const {
     return philox::poisson(rate[i], own);
   }
 };
 
 struct Binomial {
   const double *count, *prob;
-  __device__ __forceinline__ double make(int64_t i, philox::Stream own) const {
+  __device__ __forceinline__ double make(int64_t i, philox::Uniforms own) const {
     return philox::binomial(count[i], prob[i], own);
   }
 };
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(kThreads)
   begin_kernel();
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i >= n) return;
-  const philox::Stream own = {state[1] + advance + static_cast<uint64_t>(i), state[0], 0};
+  const philox::Uniforms own = {state[1] + advance + static_cast<uint64_t>(i), state[0], 0};
   y[i] = maker.make(i, own);
 }
 

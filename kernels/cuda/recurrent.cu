@@ -8,55 +8,17 @@
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/math.h"
+#include "kernels/recurrent_shape.h"
 
 namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 128;
 
-enum class Cell { kPlain, kGru, kLstm };
-
-// Blocks of `hidden` columns in what is kept of the gates, and in a step's product.
 template <Cell kCell>
-constexpr int kGateBlocks = kCell == Cell::kPlain ? 1 : 4;
+constexpr int kGateBlocks = gate_blocks(kCell);
 template <Cell kCell>
-constexpr int kProductBlocks = kCell == Cell::kGru ? 3 : kGateBlocks<kCell>;
-
-// The elements of a call: batch_sizes[t] of them in step t, all of the first step first.
-struct Sequences {
-  Cell cell;
-  const int64_t* batch_sizes;
-  int64_t steps, elements, batch, hidden;
-
-  Sequences(const dt_view& states, const dt_view& gates, const dt_view& weight,
-            const dt_view& batch_sizes)
-      : cell(weight.sizes[0] == weight.sizes[1]       ? Cell::kPlain
-             : weight.sizes[0] == 3 * weight.sizes[1] ? Cell::kGru
-                                                      : Cell::kLstm),
-        batch_sizes(static_cast<const int64_t*>(batch_sizes.data)),
-        steps(batch_sizes.sizes[0]),
-        elements(gates.sizes[0]),
-        batch(states.sizes[0]),
-        hidden(states.sizes[1]) {}
-
-  // Columns of a step's product.
-  int64_t products() const {
-    return (cell == Cell::kPlain ? 1 : cell == Cell::kGru ? 3 : 4) * hidden;
-  }
-
-  // body(first element, elements) of each step, until one does not return DT_KERNEL_OK.
-  template <class Body>
-  int32_t for_each_step(bool from_end, const Body& body) const {
-    int64_t element = from_end ? elements : 0;
-    for (int64_t i = 0; i < steps; ++i) {
-      const int64_t n = batch_sizes[from_end ? steps - 1 - i : i];
-      if (from_end) element -= n;
-      if (const int32_t code = body(element, n)) return code;
-      if (!from_end) element += n;
-    }
-    return DT_KERNEL_OK;
-  }
-};
+constexpr int kProductBlocks = product_blocks(kCell);
 
 // Of a step: thread i works on feature i % hidden of sequence i / hidden.
 struct Step {
@@ -123,7 +85,7 @@ int32_t launch_forward(const dt_stream* stream, Cell cell, const ForwardStep<T>&
 }
 
 // The hidden states of n sequences times the transposed weight.
-MatrixProduct forward_product(const calls::Recurrent& call, const Sequences& s, int64_t n,
+MatrixProduct forward_product(const calls::Recurrent& call, const RecurrentShape& s, int64_t n,
                               void* y) {
   return product(call.h.dtype, n, s.products(), s.hidden, {call.h.data, 0, s.hidden, 1},
                  {call.weight.data, 0, 1, s.hidden}, {y, 0, s.products(), 1});
@@ -196,7 +158,7 @@ int32_t launch_backward(const dt_stream* stream, Cell cell, const BackwardStep<T
 }
 
 // The gradients of n elements' products times the weight.
-MatrixProduct backward_product(const calls::RecurrentBackward& call, const Sequences& s,
+MatrixProduct backward_product(const calls::RecurrentBackward& call, const RecurrentShape& s,
                                int64_t element, int64_t n, void* y) {
   const dt_view& sides = call.ghidden ? *call.ghidden : call.ggates;
   char* const first =
@@ -208,7 +170,8 @@ MatrixProduct backward_product(const calls::RecurrentBackward& call, const Seque
 // ---- scratch memory: the products of a step, and what computing them takes
 
 template <class ProductOf>
-int64_t product_bytes(const dt_stream* stream, const Sequences& s, const ProductOf& product_of) {
+int64_t product_bytes(const dt_stream* stream, const RecurrentShape& s,
+                      const ProductOf& product_of) {
   int64_t most = 0;
   for (int64_t i = 0; i < s.steps; ++i) {
     if (i > 0 && s.batch_sizes[i] == s.batch_sizes[i - 1]) continue;
@@ -218,21 +181,21 @@ int64_t product_bytes(const dt_stream* stream, const Sequences& s, const Product
   return most;
 }
 
-Sequences sequences_of(const calls::Recurrent& call) {
-  return Sequences(call.h, call.gates, call.weight, call.batch_sizes);
+RecurrentShape shape_of(const calls::Recurrent& call) {
+  return RecurrentShape(call.h, call.gates, call.weight, call.batch_sizes, call.reverse);
 }
-Sequences sequences_of(const calls::RecurrentBackward& call) {
-  return Sequences(call.gh, call.gates, call.weight, call.batch_sizes);
+RecurrentShape shape_of(const calls::RecurrentBackward& call) {
+  return RecurrentShape(call.gh, call.gates, call.weight, call.batch_sizes, !call.reverse);
 }
 
 template <class T>
 int32_t run_forward(const dt_stream* stream, const calls::Recurrent& call) {
-  const Sequences all = sequences_of(call);
+  const RecurrentShape shape = shape_of(call);
   Scratch scratch(call.workspace);
-  T* const products = scratch.take<T>(all.batch * all.products());
+  T* const products = scratch.take<T>(shape.batch * shape.products());
   void* const rest = scratch.take<char>(0);
   ForwardStep<T> s = {};
-  s.hidden = static_cast<int>(all.hidden);
+  s.hidden = static_cast<int>(shape.hidden);
   s.gates = static_cast<T*>(call.gates.data);
   s.y = static_cast<T*>(call.y.data);
   s.h = static_cast<T*>(call.h.data);
@@ -241,22 +204,22 @@ int32_t run_forward(const dt_stream* stream, const calls::Recurrent& call) {
   s.cells_before = optional_data<T>(call.cells_before);
   s.products = products;
   s.activation = call.activation;
-  return all.for_each_step(call.reverse, [&](int64_t element, int64_t n) {
-    const int32_t code = multiply(stream, forward_product(call, all, n, products), rest);
+  return shape.for_each_step([&](int64_t element, int64_t n) {
+    const int32_t code = multiply(stream, forward_product(call, shape, n, products), rest);
     if (code != DT_KERNEL_OK) return code;
-    s.element = element, s.count = n * all.hidden;
-    return launch_forward(stream, all.cell, s);
+    s.element = element, s.count = n * shape.hidden;
+    return launch_forward(stream, shape.cell, s);
   });
 }
 
 template <class T>
 int32_t run_backward(const dt_stream* stream, const calls::RecurrentBackward& call) {
-  const Sequences all = sequences_of(call);
+  const RecurrentShape shape = shape_of(call);
   Scratch scratch(call.workspace);
-  T* const through = scratch.take<T>(all.batch * all.hidden);
+  T* const through = scratch.take<T>(shape.batch * shape.hidden);
   void* const rest = scratch.take<char>(0);
   BackwardStep<T> s = {};
-  s.hidden = static_cast<int>(all.hidden);
+  s.hidden = static_cast<int>(shape.hidden);
   s.ggates = static_cast<T*>(call.ggates.data);
   s.ghidden = optional_data<T>(call.ghidden);
   s.gh = static_cast<T*>(call.gh.data);
@@ -275,12 +238,12 @@ int32_t run_backward(const dt_stream* stream, const calls::RecurrentBackward& ca
     return launch(stream, add_through<T>, blocks, kThreads, 0, s.gh + first,
                   static_cast<const T*>(through) + first, count);
   };
-  const int32_t code = all.for_each_step(!call.reverse, [&](int64_t element, int64_t n) {
-    s.element = element, s.count = n * all.hidden;
+  const int32_t code = shape.for_each_step([&](int64_t element, int64_t n) {
+    s.element = element, s.count = n * shape.hidden;
     if (const int32_t result = finish_from(s.count)) return result;
-    if (const int32_t result = launch_backward(stream, all.cell, s)) return result;
+    if (const int32_t result = launch_backward(stream, shape.cell, s)) return result;
     s.through_count = s.count;
-    return multiply(stream, backward_product(call, all, element, n, through), rest);
+    return multiply(stream, backward_product(call, shape, element, n, through), rest);
   });
   return code == DT_KERNEL_OK ? finish_from(0) : code;
 }
@@ -301,7 +264,7 @@ int32_t kernels::recurrent(const dt_stream* stream, const calls::Recurrent& call
 }
 
 int64_t kernels::recurrent_workspace(const dt_stream* stream, const calls::Recurrent& call) {
-  const Sequences s = sequences_of(call);
+  const RecurrentShape s = shape_of(call);
   return scratch_bytes<double>(s.batch * s.products()) + product_bytes(stream, s, [&](int64_t n) {
            return forward_product(call, s, n, call.y.data);
          });
@@ -315,7 +278,7 @@ int32_t kernels::recurrent_backward(const dt_stream* stream, const calls::Recurr
 
 int64_t kernels::recurrent_backward_workspace(const dt_stream* stream,
                                               const calls::RecurrentBackward& call) {
-  const Sequences s = sequences_of(call);
+  const RecurrentShape s = shape_of(call);
   return scratch_bytes<double>(s.batch * s.hidden) + product_bytes(stream, s, [&](int64_t n) {
            return backward_product(call, s, 0, n, call.gh.data);
          });

@@ -77,7 +77,7 @@ struct FoldOp {
   __device__ __forceinline__ Accumulator join(Accumulator a, Accumulator b) const {
     return Combine::apply(a, b);
   }
-  __device__ __forceinline__ Partial close(Accumulator a, const Span<Value>&) const { return a; }
+  __device__ __forceinline__ Partial close(Accumulator a, const Stretch<Value>&) const { return a; }
   __device__ __forceinline__ Partial merge(Partial a, Partial b) const {
     return Combine::apply(a, b);
   }
@@ -114,12 +114,13 @@ struct Deviations {
   __device__ __forceinline__ Accumulator join(const Accumulator& a, const Accumulator& b) const {
     return {a.sum + b.sum, a.squares + b.squares};
   }
-  __device__ __forceinline__ Partial close(const Accumulator& a, const Span<double>& span) const {
+  __device__ __forceinline__ Partial close(const Accumulator& a,
+                                           const Stretch<double>& stretch) const {
     // Dividing 0 takes many times as long as dividing 1.
-    const double count = span.count, mean = a.sum * (1 / count);
+    const double count = stretch.count, mean = a.sum * (1 / count);
     // Squares that overflow are infinite, and NaN only if an element is not finite.
     const double squares = a.squares - a.sum * (isinf(a.squares) ? 0.0 : mean);
-    return {count, span.pivot + mean, not_negative(squares)};
+    return {count, stretch.pivot + mean, not_negative(squares)};
   }
   __device__ __forceinline__ Partial merge(const Partial& a, const Partial& b) const {
     if (a.count == 0) return b;

@@ -7,8 +7,8 @@
 //                of add; threads join theirs, so it should be small (a multiple of 4 bytes)
 //   Partial      what blocks and pieces hand on (a multiple of 4 bytes)
 //   kHasPivot    whether add and close want the first of the elements that a block adds up
-//   start, add(accumulator, value, position, pivot), join(first, second), close(accumulator, span),
-//   identity, merge(first, second), store
+//   start, add(accumulator, value, position, pivot), join(first, second), close(accumulator,
+//   stretch), identity, merge(first, second), store
 // Positions count from the first of a block's elements. The order in which states are combined
 // follows from the shape alone, so results repeat bit for bit.
 #pragma once
@@ -24,7 +24,7 @@ namespace {
 
 // The elements of an output that a block adds up.
 template <class Value>
-struct Span {
+struct Stretch {
   Value pivot;    // the first, where the operation asks for it
   int64_t first;  // position
   uint32_t count;
@@ -251,7 +251,7 @@ __global__ void __launch_bounds__(kReduceThreads)
   const uint32_t output = blockIdx.x * (kReduceThreads / call.lanes) + threadIdx.x / call.lanes;
   const uint32_t begin = blockIdx.y * call.chunk_length;
   const uint32_t end = min(call.length, begin + call.chunk_length);
-  Span<Value> span = {Value(), call.first_position + begin, end - begin};
+  Stretch<Value> stretch = {Value(), call.first_position + begin, end - begin};
   typename Op::Accumulator mine = op.start();
   if (output < call.outputs) {
     int64_t kept[3], first[1];
@@ -259,12 +259,12 @@ __global__ void __launch_bounds__(kReduceThreads)
     call.reduced.at(begin, first);
     using Load = Elements<Source, Value>;
     if constexpr (Op::kHasPivot)
-      span.pivot = Load::value_of(call, Load::one(call, kept[0] + first[0]));
-    mine = reduce_row<Op, Source>(call, op, kept[0], begin, end, span.pivot);
+      stretch.pivot = Load::value_of(call, Load::one(call, kept[0] + first[0]));
+    mine = reduce_row<Op, Source>(call, op, kept[0], begin, end, stretch.pivot);
   }
   mine = join_lanes(op, mine, call.lanes);
   if (output < call.outputs && threadIdx.x % call.lanes == 0)
-    put(call, op, output, op.close(mine, span));
+    put(call, op, output, op.close(mine, stretch));
 }
 
 // ---- columns: neighbouring threads have neighbouring outputs
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(kReduceThreads)
   };
 
   int64_t place[kLots];
-  Span<Value> span[kLots * kWidth];
+  Stretch<Value> stretch[kLots * kWidth];
   typename Op::Accumulator accumulator[kLots * kWidth];
 #pragma unroll
   for (int l = 0; l < kLots; ++l) {
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(kReduceThreads)
     if constexpr (Op::kHasPivot) pivot.load(call, place[l] + offset_of(begin));
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
-      span[l * kWidth + i] = {pivot.at(call, i), call.first_position + begin, end - begin};
+      stretch[l * kWidth + i] = {pivot.at(call, i), call.first_position + begin, end - begin};
       accumulator[l * kWidth + i] = op.start();
     }
   }
@@ -325,7 +325,7 @@ __global__ void __launch_bounds__(kReduceThreads)
 #pragma unroll
         for (int i = 0; i < kWidth; ++i) {
           op.add(accumulator[l * kWidth + i], loads[u][l].at(call, i), r + u * rows - begin,
-                 span[l * kWidth + i].pivot);
+                 stretch[l * kWidth + i].pivot);
         }
       }
     }
@@ -338,7 +338,7 @@ __global__ void __launch_bounds__(kReduceThreads)
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
       const int state = l * kWidth + i;
-      put(call, op, output(l) + i, op.close(accumulator[state], span[state]));
+      put(call, op, output(l) + i, op.close(accumulator[state], stretch[state]));
     }
   }
 }

@@ -30,12 +30,12 @@ int32_t run_table(const dt_stream* stream, const Table& table, const dt_view& so
 
 // One dimension: its taps, or none if it stays as it is.
 template <class T>
-struct Line {
+struct DimTaps {
   int64_t taps = 1, n = 0;
   const int32_t* source = nullptr;
   const T* weight = nullptr;
 
-  Line(const dt_view* sources, const dt_view* weights) {
+  DimTaps(const dt_view* sources, const dt_view* weights) {
     if (!sources) return;
     taps = sources->sizes[0], n = sources->sizes[1];
     source = static_cast<const int32_t*>(sources->data);
@@ -53,7 +53,7 @@ template <class T>
 struct Resampling {
   T* y;
   const T* x;
-  Line<T> rows, columns;
+  DimTaps<T> rows, columns;
   int64_t count, h, w, p, q;
 };
 
@@ -107,8 +107,8 @@ int32_t kernels::resample(const dt_stream* stream, const calls::Resample& call) 
     const dt_view &x = call.x, &y = call.y;
     const Resampling<T> kernel = {static_cast<T*>(y.data),
                                   static_cast<const T*>(x.data),
-                                  Line<T>(call.row_source, call.row_weight),
-                                  Line<T>(call.column_source, call.column_weight),
+                                  DimTaps<T>(call.row_source, call.row_weight),
+                                  DimTaps<T>(call.column_source, call.column_weight),
                                   numel(y),
                                   x.sizes[1],
                                   x.sizes[2],

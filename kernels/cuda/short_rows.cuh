@@ -89,7 +89,7 @@ struct ShortRows {
 
 // The elements of a block's rows in shared memory, about the boundary as they are in the tensor.
 template <class T>
-struct Tile {
+struct SharedRows {
   static constexpr int kWidth = kPacketWidth<T>;
   struct alignas(kPacketBytes) Space {
     T element[kTileElements<T>];
@@ -98,7 +98,7 @@ struct Tile {
   int shift;
 
 #ifdef __CUDACC__
-  __device__ __forceinline__ Tile(Space& space, const ShortRows& rows, const T* tensor) {
+  __device__ __forceinline__ SharedRows(Space& space, const ShortRows& rows, const T* tensor) {
     const T* from = tensor + rows.first_row() * rows.length;
     shift = shift_of(from);
     element = space.element + shift;

@@ -164,8 +164,8 @@ __global__ void __launch_bounds__(kShortThreads)
     softmax_short_rows(T* y, const T* x, ShortRows rows) {
   begin_kernel();
   using V = Widened<T>;
-  __shared__ typename Tile<T>::Space space;
-  const Tile<T> tile(space, rows, x);
+  __shared__ typename SharedRows<T>::Space space;
+  const SharedRows<T> tile(space, rows, x);
   __syncthreads();
   rows.for_each([&](const ShortRow& row) {
     V kept[kShortKept], top = lowest<V>(), sum = 0;
@@ -195,8 +195,8 @@ __global__ void __launch_bounds__(kShortThreads)
     softmax_backward_short_rows(T* gx, const T* g, const T* y, ShortRows rows) {
   begin_kernel();
   using V = Widened<T>;
-  __shared__ typename Tile<T>::Space spaces[2];
-  const Tile<T> grad(spaces[0], rows, g), result(spaces[1], rows, y);
+  __shared__ typename SharedRows<T>::Space spaces[2];
+  const SharedRows<T> grad(spaces[0], rows, g), result(spaces[1], rows, y);
   __syncthreads();
   rows.for_each([&](const ShortRow& row) {
     V sum = 0;

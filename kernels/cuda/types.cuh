@@ -77,33 +77,4 @@ __device__ __forceinline__ W widened(Bits<kNarrowBytes<W>> bits, int32_t dtype) 
   return value;
 }
 
-// Neighbouring narrow elements, from `at` on, read or written as numbers. `apart`: no packet begins
-// there.
-template <int kWidth, class W>
-__device__ __forceinline__ void load_narrow(W (&value)[kWidth], const void* p, int32_t dtype,
-                                            int64_t at, bool apart = false) {
-  using Narrow = Bits<kNarrowBytes<W>>;
-  const auto packet = load_neighbours<kWidth>(static_cast<const Narrow*>(p) + at, apart);
-#pragma unroll
-  for (int i = 0; i < kWidth; ++i) value[i] = widened<W>(packet.value[i], dtype);
-}
-
-template <int kWidth, class W>
-__device__ __forceinline__ void store_narrow(void* p, int32_t dtype, int64_t at,
-                                             const W (&value)[kWidth]) {
-  switch (dtype) {
-#define DT_DTYPE_ROW(NAME, name, Own, ...)                                 \
-  case DT_##NAME:                                                          \
-    if constexpr (kIsNarrowOf<Own, W>) {                                   \
-      Packet<Stored<Own>, kWidth> packet;                                  \
-      _Pragma("unroll") for (int i = 0; i < kWidth; ++i) packet.value[i] = \
-          converted<Own>(value[i]);                                        \
-      store_packet(static_cast<Stored<Own>*>(p) + at, packet);             \
-    }                                                                      \
-    break;
-#include "kernels/dtype.def"
-#undef DT_DTYPE_ROW
-  }
-}
-
 }  // namespace dt::cuda

@@ -25,9 +25,50 @@ def test_nothing_is_freed_twice_or_lost():
     assert run(program(*sources, flags="-fsanitize=address")) == "passed\n"
 
 
-def test_an_error_that_nobody_asks_for_ends_the_program(tmp_path):
+# Memory for handles, in place of the C library's, until there shall be no more.
+MEMORY = """\
+module memory
+  use, intrinsic :: iso_c_binding
+  logical :: is_full = .false.
+  interface
+    integer(c_int) function posix_memalign(out, alignment, bytes) bind(c)
+      import
+      type(c_ptr) :: out
+      integer(c_size_t), value :: alignment, bytes
+    end function
+  end interface
+contains
+  type(c_ptr) function aligned_alloc(alignment, bytes) bind(c)
+    integer(c_size_t), value :: alignment, bytes
+    aligned_alloc = c_null_ptr
+    if (is_full) return
+    if (posix_memalign(aligned_alloc, alignment, bytes) /= 0) stop 'no memory'
+  end function
+end module
+"""
+
+
+COPIES = """\
+block
+  type(tensor) :: copies(100000)
+  integer :: i
+  is_full = .true.
+  do i = 1, size(copies)
+    copies(i) = x
+  end do
+end block"""
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ("x = matmul(x, x)", r"matmul: mat1 and mat2 shapes.*\(2x3"),
+        (COPIES, "handle_alias: out of memory"),
+    ],
+)
+def test_an_error_that_nobody_asks_for_ends_the_program(tmp_path, body, error):
     source = tmp_path / "fails.f90"
-    lines = ["program fails", "use dumbtorch", "type(tensor) :: x", "x = ones([2, 3])"]
-    source.write_text("\n".join([*lines, "x = matmul(x, x)", "print *, 'lived'", "end program\n"]))
-    with pytest.raises(AssertionError, match=r"ERROR STOP matmul: mat1 and mat2 shapes.*\(2x3"):
+    lines = ["program fails", "use memory", "use dumbtorch", "type(tensor) :: x", "x = ones([2, 3])"]
+    source.write_text("\n".join([MEMORY, *lines, body, "print *, 'lived'", "end program\n"]))
+    with pytest.raises(AssertionError, match=f"ERROR STOP {error}"):
         run(program(source))

@@ -206,6 +206,57 @@ void test_trig_reduction() {
         1e7, 0, 0, 0);
 }
 
+// Of float alone, whose reference is C's of double. Between the zeros at 1 and 2, and beside those
+// of negative numbers, what is left is small beside the terms.
+void test_lgamma() {
+  unary<float>(
+      "lgamma", 30, 2, [](float x) { return math::lgamma(x); },
+      [](double x) { return std::lgamma(x); });
+  for (float x : {1.0f, 2.0f}) check(math::lgamma(x) == 0, "lgamma", x, 0, math::lgamma(x), 0);
+}
+
+// Every size of quotient and divisor, and multiples of divisors with what lies beside them.
+template <class T>
+std::vector<T> integers() {
+  std::vector<T> x;
+  const T largest = std::numeric_limits<T>::max();
+  for (T size = 1; size > 0; size = size > largest / 2 ? T(0) : T(2 * size)) {
+    for (T near = -2; near <= 2; ++near) {
+      for (T v :
+           {T(size + near), T(-size + near), T(size / 3 * 2 + near), T(largest / size + near)})
+        x.push_back(v);
+    }
+  }
+  x.push_back(std::numeric_limits<T>::lowest());
+  x.push_back(largest);
+  return x;
+}
+
+template <class T>
+void test_integer_division() {
+  std::vector<T> a = integers<T>();
+  const std::vector<T> b = a;
+  for (T x : b) {
+    for (T y : b) {
+      T product = 0;
+      if (!__builtin_mul_overflow(x, y, &product)) a.push_back(product);
+    }
+  }
+  for (T x : a) {
+    for (T y : b) {
+      if (y == 0 || y == -1) continue;
+      const T quotient = x / y, rest = x % y;
+      const bool below = rest != 0 && (rest < 0) != (y < 0);
+      const auto report = [&](bool ok, const char* what) {
+        check(ok, what, double(x), double(y), 0, double(quotient));
+      };
+      report(math::div_trunc(x, y) == quotient, "div_trunc");
+      report(math::div_floor(x, y) == quotient - below, "div_floor");
+      report(math::modulo(x, y) == (below ? rest + y : rest), "modulo");
+    }
+  }
+}
+
 using Reference = double (*)(double);
 
 struct Kernel {
@@ -286,6 +337,9 @@ int main() {
   test_type<float, double>();
   test_type<double, long double>();
   test_trig_reduction();
+  test_lgamma();
+  test_integer_division<int32_t>();
+  test_integer_division<int64_t>();
   test_choices();
   for (const KernelTable& table : kernel_tables()) test_kernels(table);
   std::printf(failures == 0 ? "math: ok\n" : "math: %d failures\n", failures);

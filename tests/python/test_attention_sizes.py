@@ -109,6 +109,28 @@ def test_masks(torch, dtype, number):
     check(torch, heads(2, 3, 130, 260, 32), dtype, list(masks(130, 260))[number])
 
 
+def cut_from_a_cache(x):
+    """As much as is known so far, of memory that has room for more."""
+    room = x.new_zeros((*x.shape[:2], x.shape[2] + 7, x.shape[3] + 9))
+    room[:, :, : x.shape[2], : x.shape[3]] = x
+    return room[:, :, : x.shape[2], : x.shape[3]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("queries", (1, 2, 4))
+@pytest.mark.parametrize("features", (8, 40, 64))
+def test_few_queries(torch, features, queries, dtype):
+    """As a decoder has them: keys and values are read where they lie."""
+    shared = heads(2, 6, queries, 401, features, 2, features + 3)
+    seen = np.random.default_rng(0).random((2, 1, queries, 401)) < 0.6
+    check(torch, shared, dtype, seen, enable_gqa=True)
+    check(torch, shared, dtype, np.where(seen, 0.5, -math.inf), cut_from_a_cache, enable_gqa=True)
+    turned = [(b, h, d, t) for b, h, t, d in shared[:3]]
+    check(
+        torch, (*turned, shared[3]), dtype, layout=lambda x: x.mT, is_causal=True, enable_gqa=True
+    )
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("order", ((0, 2, 1, 3), (2, 0, 1, 3), (3, 2, 1, 0)))
 def test_strides(torch, dtype, order):

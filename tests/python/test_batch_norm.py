@@ -1,5 +1,11 @@
 """BatchNorm1d and BatchNorm2d as modules: their running statistics, in every setting."""
 
+import os
+import subprocess
+import sys
+
+import dumbtorch as dt
+import numpy as np
 import pytest
 
 SHAPES = {"BatchNorm1d": [(6, 3), (4, 3, 5)], "BatchNorm2d": [(4, 3, 2, 5)]}
@@ -112,3 +118,60 @@ def test_repr(both, same):
         return "momentum=None" in repr(t.nn.BatchNorm2d(3, momentum=None))
 
     same(*both(run))
+
+
+# Channels that fill vectors and packets of flags, and do not; more of them than are handled at once; positions that are
+# taken together, and some that are left.
+IMAGES = ((2, 8, 3, 5), (3, 12, 7, 7), (2, 520, 3, 3), (4, 36, 9, 1), (2, 6, 4, 4), (1, 4, 1, 5))
+
+
+def norm_and_relu(t, arrays, training, limit, added, dtype):
+    """Result, gradients and running statistics, in float64."""
+    leaves = [t.tensor(a).to(dtype).requires_grad_() for a in arrays[: 4 if added else 3]]
+    x, weight, bias, *addend = leaves
+    x = x.to(memory_format=t.channels_last)
+    running = [t.tensor(np.abs(a) + 0.5).to(dtype) for a in arrays[1:3]]
+    options = (weight, bias, training)
+    F = t.nn.functional
+    if t is dt:
+        y = F.batch_norm_relu(
+            x, *running, *options, addend=addend[0] if added else None, limit=limit
+        )
+    else:
+        y = F.batch_norm(x, *running, *options)
+        y = y + addend[0] if added else y
+        y = F.relu(y) if limit is None else F.hardtanh(y, 0, limit)
+    y.backward(t.tensor(arrays[4]).to(dtype))
+    return [z.detach().double().numpy() for z in (y, *running, *(leaf.grad for leaf in leaves))]
+
+
+@pytest.mark.parametrize("shape", IMAGES)
+@pytest.mark.parametrize("training", (True, False))
+@pytest.mark.parametrize("limit", (None, 0.6))
+@pytest.mark.parametrize("added", (True, False))
+def test_norm_and_relu(torch, shape, training, limit, added):
+    """With channels last one kernel does both, on any number of threads; in float64 each step is an op."""
+    random = np.random.default_rng(0)
+    sizes = (shape, shape[1:2], shape[1:2], shape, shape)
+    arrays = [random.standard_normal(s).astype(np.float32) for s in sizes]
+    before, ours = dt.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            dt.set_num_threads(threads)
+            ours.append(norm_and_relu(dt, arrays, training, limit, added, dt.float32))
+    finally:
+        dt.set_num_threads(before)
+    theirs = norm_and_relu(torch, arrays, training, limit, added, torch.float64)
+    for one, many, truth in zip(*ours, theirs, strict=True):
+        assert np.array_equal(one, many)
+        np.testing.assert_allclose(one, truth, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("isa", ("v2", "v3"))
+def test_norm_and_relu_on_other_processors(torch, isa):
+    tests = [sys.executable, "-m", "pytest", __file__, "-k", "norm_and_relu and not other"]
+    done = subprocess.run(
+        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
+    )
+    passed = f"{8 * len(IMAGES)} passed"
+    assert done.returncode == 0 and passed in done.stdout, done.stdout

@@ -43,7 +43,7 @@ def test_wrong_number_of_threads(given):
 
 def test_wrong_instruction_set():
     first, second = run(DT_CPU_ISA="v9")
-    assert "DT_CPU_ISA must be v2, v3 or v4, got 'v9'" in first and first == second
+    assert "DT_CPU_ISA must be v2, v3, v4 or v4-no-amx, got 'v9'" in first and first == second
 
 
 def test_missing_cuda_plugin():

@@ -1,6 +1,9 @@
 """Arguments of another kind than the function's: what PyTorch takes is taken, what it refuses is refused by the same
 error."""
 
+import re
+
+import numpy as np
 import pytest
 
 
@@ -154,3 +157,140 @@ def test_containers_are_copied_and_moved(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+# One call for each kind of argument and way to C.
+OF_KINDS = [
+    "F.layer_norm(x, (2,), eps={})",
+    "F.elu(x, {})",
+    "t.add(x, 1, alpha={})",
+    "t.cdist(x[None], x[None], p={})",
+    "x.masked_fill(x > 0, {})",
+    "x.clamp(max={})",
+    "t.mul({}, x)",
+    "t.mul({}, 3)",
+    "t.remainder({}, i)",
+    "t.remainder({}, 3)",
+    "t.bitwise_and({}, 3)",
+    "t.full({}, 1.0)",
+    "t.as_strided(x, {}, (1,))",
+    "x.sum({})",
+    "x.unfold({}, 1, 1)",
+    "F.conv1d(c, c, stride={})",
+    "F.max_pool1d(c, 2, {})",
+    "F.adaptive_avg_pool1d({}, 1)",
+    "t.rand(2, generator={})",
+    "t.zeros(2, requires_grad={})",
+    "t.histogram(c[0, 0], 3, range={})",
+    "t.hsplit({}, 2)",
+    "x.clone().copy_({})",
+    "x.clone().uniform_(to={})",
+    "x.clone().uniform_(high={})",
+]
+VALUES = [
+    *("'a'", "2.5", "True", "[1]", "[2.5]", "{{}}", "object()", "t.ones(2)", "t.ones(2, 3)", "t.tensor(1)"),
+    *("t.tensor(1.5)", "t.tensor(1.5, requires_grad=True)", "t.ones(1)", "np.float32(1.5)", "np.int64(1)"),
+    *("np.array([1, 2])", "2**70", "[2**70]", "range(2)", "t.float32", "t.Generator()"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OF_KINDS)
+def test_values_of_other_kinds(both, text):
+    for value in VALUES:
+        call = text.format(value.format())
+
+        def run(t, call=call):
+            x = t.tensor([[1.0, 2.0]])
+            names = {
+                "t": t,
+                "F": t.nn.functional,
+                "np": np,
+                "x": x,
+                "i": t.tensor([[3, 4]]),
+                "c": x[None],
+            }
+            t.manual_seed(0)
+            try:
+                y = eval(call, names)
+            except Exception as error:
+                return type(error).__name__
+            return (
+                [p.tolist() for p in y]
+                if isinstance(y, tuple)
+                else (str(y.dtype), tuple(y.shape), y.requires_grad)
+            )
+
+        ours, theirs = both(run)
+        assert ours == theirs, call
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            f"t.zeros(2, device={v})"
+            for v in ("2.5", "True", "()", "t.tensor(1)", "t.float32", "object()")
+        ),
+        *(f"t.device({v})" for v in ("2.5", "True", "None")),
+        *(
+            f"t.tensordot(x, x, {v})"
+            for v in ("'a'", "2.5", "None", "[1]", "t.float32", "True", "[[1], [1]]")
+        ),
+        *(f"F.adaptive_avg_pool2d(x[None], {v})" for v in ("[1]", "[1, 1, 1]", "(None, 1)")),
+        "F.adaptive_max_pool2d(x, [1, 1])",
+        "F.batch_norm(x, x[0], x[0], eps=-1.0)",
+        "F.cosine_similarity(x, x, eps=-1.0)",
+        "t.linalg.matrix_norm(x.double(), 2, dtype=t.float32)",
+        "t.linalg.matrix_norm(x.double(), 1, dtype=t.float32)",
+        "t.linalg.matrix_norm(x, 2, dtype=t.float64)",
+        "t.linalg.pinv(x, rtol=t.tensor(0.1, requires_grad=True))",
+        "t.linalg.pinv(x, atol=t.tensor(0.1, requires_grad=True), hermitian=False)",
+        "nn.Conv2d(1, 1, np.array([2, 3])).weight.shape",
+        "nn.LayerNorm(np.array([2, 3])).weight.shape",
+    ],
+)
+def test_refused_by_the_same_error(both, text):
+    def run(t):
+        names = {"t": t, "nn": t.nn, "F": t.nn.functional, "np": np, "x": t.ones(2, 2)}
+        try:
+            value = eval(text, names)
+        except Exception as error:
+            return type(error).__name__, str(error).partition("\n")[0].rpartition(": ")[2]
+        return value.tolist() if isinstance(value, t.Tensor) else value
+
+    ours, theirs = both(run)
+    if isinstance(theirs, tuple) and "Error" in str(theirs[0]):
+        assert ours[0] == theirs[0]
+    else:
+        assert ours == theirs
+
+
+def test_gradients_that_there_are_not(both):
+    """An operand without a derivative takes part in the graph, so that nobody trains it in vain."""
+
+    def run(t):
+        x, y = t.tensor([2.5, 3.0], requires_grad=True), t.tensor([1.0, 2.0], requires_grad=True)
+        seen = []
+        for value in (
+            t.special.zeta(x, y),
+            t.special.zeta(x, 2.0),
+            t.igamma(x, y),
+            t.unique(x),
+            t.unique_consecutive(x),
+        ):
+            seen.append(value.requires_grad)
+            try:
+                value.sum().backward()
+            except NotImplementedError as error:
+                seen.append(str(error))
+        z = t.special.zeta(x, y)
+        seen += [
+            t.autograd.grad(z.sum(), y)[0].tolist(),
+            t.special.zeta(x.detach(), 2.0).requires_grad,
+        ]
+        return seen
+
+    ours, theirs = both(run)
+    assert ours[-2] == pytest.approx(theirs[-2])
+    ours[-2] = theirs[-2]
+    assert [re.sub("^[a-z0-9_]+: ", "", str(s)) for s in ours] == list(map(str, theirs))

@@ -364,3 +364,18 @@ def test_pruning_refuses(name, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+def test_prefixes_of_parallel_training(both):
+    def run(t):
+        utils = importlib.import_module(f"{t.__name__}.nn.modules.utils")
+        net = t.nn.Sequential(t.nn.Linear(1, 2), t.nn.BatchNorm1d(2))
+        trained = t.nn.ModuleDict({"module": net}).state_dict()
+        trained["module"] = 3
+        utils.consume_prefix_in_state_dict_if_present(trained, "module.")
+        assert trained.pop("module") == 3
+        net.load_state_dict(trained)
+        return list(trained), list(trained._metadata)
+
+    ours, theirs = both(run)
+    assert ours == theirs

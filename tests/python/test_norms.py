@@ -65,3 +65,13 @@ def test_norms_with_relus_in_a_sequential(relu, training, torch):
         assert ours_count == theirs_count and len(ours_seen) == len(theirs_seen) == looks
         for a, b in zip(ours + ours_seen, theirs + theirs_seen, strict=True):
             np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_instance_norm_of_nothing_is_a_result(both):
+    def run(t):
+        x = t.zeros(3, 1, 0, requires_grad=True)
+        y = t.nn.functional.instance_norm(x)
+        return y.is_leaf, y.requires_grad, tuple(y.shape)
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -251,3 +251,17 @@ def test_a_batch_that_changes_after_a_vector_was_multiplied_with_it(both, same):
         return y, v.grad
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("numbers", [(2.0, 3.0, 4.0), (2.0, 0.0, 4.0)])
+def test_running_product_written_since(numbers, both):
+    """Its gradient is refused also where zeros are found, which never reads the result."""
+
+    def run(t):
+        x = t.tensor(numbers, requires_grad=True)
+        y = x.cumprod(0)
+        y.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+    both(run)

@@ -296,9 +296,8 @@ typedef struct T_Entry {
 
 typedef struct T_Scope {
   struct T_Scope* outer;
-  T_Entry* entries; /* `few`, or memory of its own once that is full */
+  T_Entry* entries; /* `few`, or memory of its own once that is full; NULL before the body */
   int64_t count, capacity;
-  int stage; /* 0: new, 1: open, 2: closed */
   T_Entry few[24];
 } T_Scope;
 
@@ -408,8 +407,7 @@ static inline void* T_pass_out(void* handle) {
 }
 
 static inline int T_scope_enter_(T_Scope* s) {
-  if (s->stage) return 0; /* the body has run */
-  s->stage = 1;
+  if (s->entries) return 0; /* the body has run */
   s->outer = T_thread_state.scope;
   s->entries = s->few;
   s->capacity = sizeof s->few / sizeof s->few[0];
@@ -418,15 +416,16 @@ static inline int T_scope_enter_(T_Scope* s) {
   return 1;
 }
 
+/* Twice after a body that was not left early, which does no harm; that nothing decides about the
+ * first line shows a compiler that the thread never keeps the address of a scope that is gone. */
 static inline void T_scope_leave_(T_Scope* s) {
-  if (s->stage != 1) return;
-  s->stage = 2;
   T_thread_state.scope = s->outer;
   while (s->count > 0) {
     s->count--;
     s->entries[s->count].release(s->entries[s->count].handle);
   }
   if (s->entries != s->few) free(s->entries);
+  s->entries = s->few;
 }
 
 /* T_SCOPE { ... }: runs the body once and then releases every handle it made and did not keep.

@@ -14,10 +14,11 @@ typedef const CFI_cdesc_t any;
 
 /* ---- objects: every variable has a handle of its own */
 
-/* A handle whose object is gone stays what it is: calls will say so. */
+/* A handle whose object is gone stays what it is: calls will say so. 0: there is no other one. */
 int64_t dtf_alias(void* handle) {
   void* other = NULL;
-  return (int64_t)(handle && !dt_handle_alias(handle, &other) ? other : handle);
+  const dt_status status = handle ? dt_handle_alias(handle, &other) : DT_STATUS_OK;
+  return (int64_t)(status == DT_STATUS_HANDLE ? handle : other);
 }
 
 void dtf_release(void* handle) {
@@ -36,14 +37,11 @@ void dtf_end(frame* f) {
 }
 
 void dtf_refuse(frame* f, int32_t i) {
-  char message[200];
+  char message[200], text[32];
   const dtt_item* item = f->function->args + i;
   if (f->status) return;
   snprintf(message, sizeof message, "%s: %s must be %s", f->function->name, item->name,
-           item->is_list               ? "a list of integers"
-           : item->kind == DTT_OPERAND ? "a tensor or a number"
-           : item->kind == DTT_SCALAR  ? "a number"
-                                       : "an integer");
+           dtt_expected(item, text));
   f->status = dt_error_set(DT_STATUS_TYPE_ERROR, message);
 }
 
@@ -106,9 +104,7 @@ void dtf_give(frame* f, int32_t i, any* a) {
 /* A list of texts becomes one of pairs of cells. */
 static void take(frame* f, const dtt_item* item, const dtt_cell* from, dtt_cell* to) {
   const dtt_cell *texts = from[0].p, number = from[1];
-  if (dtt_is_numbers(item)) {
-    to[0] = from[0], to[1] = from[2];
-  } else if (item->is_list && item->kind == DTT_STR) {
+  if (item->is_list && item->kind == DTT_STR) {
     dtt_cell* pairs = dtt_lend(f, number.i * 2 * (int64_t)sizeof *pairs);
     to[0].p = pairs, to[1] = number;
     for (int64_t k = 0; k < number.i; k++, pairs += 2) {

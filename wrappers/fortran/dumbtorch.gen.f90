@@ -4617,11 +4617,14 @@ contains
     if (allocated(x%handle)) handle_of = x%handle%bits
   end function
 
-  ! `from` may be `to`, or a copy of its bits.
+  ! `from` may be `to`, or a copy of its bits. An assignment has no stat: what fails ends the program.
   impure elemental subroutine copy_object(to, from)
     class(object), intent(inout) :: to
     class(object), intent(in) :: from
-    call hold(to, dtf_alias(handle_of(from)))
+    integer(int64) :: bits
+    bits = dtf_alias(handle_of(from))
+    if (bits == 0 .and. from%is_set()) call tell(status_out_of_memory)
+    call hold(to, bits)
   end subroutine
 
   ! Whether the variable holds an object.
@@ -14113,10 +14116,10 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   call hold(out, f%args(0))
   call dtf_end(f)
 end function
-! batch_norm_relu: min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have
-! their channels last, one kernel does all of it and what lies between is never in memory; its
-! gradient reads a bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or
-! ReLU6 follows. PyTorch has no such function; its numbers are those of the three in turn.
+! batch_norm_relu: min(relu(batch_norm(input, ...) + addend), limit). Where images have their
+! channels last, one kernel does all of it and what lies between is never in memory; its gradient
+! reads a bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6
+! follows. PyTorch has no such function; its numbers are those of the three in turn.
 function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: running_mean

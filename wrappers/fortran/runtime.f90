@@ -65,11 +65,14 @@ contains
     if (allocated(x%handle)) handle_of = x%handle%bits
   end function
 
-  ! `from` may be `to`, or a copy of its bits.
+  ! `from` may be `to`, or a copy of its bits. An assignment has no stat: what fails ends the program.
   impure elemental subroutine copy_object(to, from)
     class(object), intent(inout) :: to
     class(object), intent(in) :: from
-    call hold(to, dtf_alias(handle_of(from)))
+    integer(int64) :: bits
+    bits = dtf_alias(handle_of(from))
+    if (bits == 0 .and. from%is_set()) call tell(status_out_of_memory)
+    call hold(to, bits)
   end subroutine
 
   ! Whether the variable holds an object.

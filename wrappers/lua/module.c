@@ -162,25 +162,12 @@ typedef struct place {
 } place;
 
 static int refuse(const place* at, int slot) {
-  static const char* const one[] = {
-      [DTT_TENSOR] = "tensor",   [DTT_OPERAND] = "a tensor or a number",
-      [DTT_SCALAR] = "a number", [DTT_I64] = "an integer",
-      [DTT_F64] = "a number",    [DTT_BOOL] = "true or false",
-      [DTT_STR] = "a string",    [DTT_BYTES] = "a string",
-      [DTT_ENUM] = "a string",   [DTT_DEVICE] = "a string",
-  };
-  static const char* const many[] = {
-      [DTT_TENSOR] = "tensors", [DTT_I64] = "integers", [DTT_F64] = "numbers",
-      [DTT_BOOL] = "booleans",  [DTT_STR] = "strings",
-  };
-  const dtt_item* item = at->item;
-  const char* expected = item->kind == DTT_HANDLE     ? ((const dtt_handle*)item->of)->name
-                         : item->kind == DTT_CALLBACK ? "a function"
-                         : item->is_list ? lua_pushfstring(at->L, "a list of %s", many[item->kind])
-                                         : one[item->kind];
+  char text[32];
+  const char* expected = dtt_expected(at->item, text);
   const char* got = luaL_getmetafield(at->L, slot, "__name") ? lua_tostring(at->L, -1)
                                                              : luaL_typename(at->L, slot);
-  return dtl_error(at->L, "%s: '%s' must be %s, not %s", at->function, item->name, expected, got);
+  return dtl_error(at->L, "%s: '%s' must be %s, not %s", at->function, at->item->name, expected,
+                   got);
 }
 
 /* Whether a Lua number is an integer; up to Lua 5.2 all are doubles, and whole ones count. */

@@ -22,6 +22,14 @@ static _Bool bool_of(PyObject* x) {
   return x != Py_False;
 }
 
+static int is_set(PyObject* x, const char* name) {
+  PyObject* const value = PyObject_GetAttrString(x, name);
+  const int set = value && PyObject_IsTrue(value) == 1;
+  Py_XDECREF(value);
+  PyErr_Clear();
+  return set;
+}
+
 static int64_t int_of(PyObject* x) {
   if (PyLong_CheckExact(x)) return PyLong_AsLongLong(x);
   PyObject* const index = PyBool_Check(x) ? NULL : PyNumber_Index(x);
@@ -34,10 +42,20 @@ static int64_t int_of(PyObject* x) {
   return value;
 }
 
+/* A tensor that has dimensions, or a gradient, is no number. */
+static double float_of(PyObject* x) {
+  const int is_plain = PyFloat_Check(x) || PyLong_Check(x);
+  if (is_plain || !(is_set(x, "requires_grad") || is_set(x, "ndim"))) return PyFloat_AsDouble(x);
+  PyErr_SetString(PyExc_TypeError, "expected a float");
+  return -1;
+}
+
 #undef _cffi_to_c__Bool
 #define _cffi_to_c__Bool bool_of
 #undef _cffi_to_c_i64
 #define _cffi_to_c_i64 int_of
+#undef _cffi_to_c_double
+#define _cffi_to_c_double float_of
 
 /* A number that comes out of a call. */
 typedef struct {

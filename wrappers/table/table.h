@@ -131,6 +131,22 @@ static inline int dtt_name_device(const dtt_cell* device, char* text) {
   return sprintf(text, "%s:%d", name, (int)device[1].i);
 }
 
+/* What a value must be to be given, "a list of integers", in at most 32 bytes. */
+static inline const char* dtt_expected(const dtt_item* item, char* text) {
+  static const char* const words[][2] = {
+      {"tensor", "tensors"},   {"a tensor or a number", ""},
+      {"a number", ""},        {"an integer", "integers"},
+      {"a number", "numbers"}, {"true or false", "booleans"},
+      {"a string", "strings"}, {"a string", ""},
+      {"a string", ""},        {"a string", ""},
+  };
+  if (item->kind == DTT_HANDLE) return ((const dtt_handle*)item->of)->name;
+  if (item->kind == DTT_CALLBACK) return "a function";
+  if (!item->is_list) return words[item->kind][0];
+  sprintf(text, "a list of %s", words[item->kind][1]);
+  return text;
+}
+
 /* ---- memory that a collector does not see
  *
  * To a collector a tensor is a few bytes, whatever lies behind it. So every so often the library is

@@ -174,8 +174,16 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor
 
 std::tuple<Tensor, Tensor, Tensor> linalg_lu(const Tensor& A, bool pivot) {
   check_pivoting(A, pivot, "linalg.lu");
-  const auto [lu, pivots, info] = linalg_lu_factor_ex(A, pivot);
-  return lu_unpack(lu, pivots);
+  const auto [lu, pivots, info] = linalg_lu_factor_ex(A.detach(), pivot);
+  const auto [p, l, u] = lu_unpack(lu, pivots);
+  if (!needs_graph(A)) return {p, l, u};
+  const Saved exchange = Saved::input(p), lower = Saved::output(l, 0), upper = Saved::output(u, 1);
+  record_all("LinalgLuBackward0", {l, u}, {A}, [exchange, lower, upper](BackwardCall& b) {
+    const Factors f = {lower.get(b.node), upper.get(b.node)};
+    const Tensor g_l = or_zeros(b.grads[0], f.l), g_u = or_zeros(b.grads[1], f.u);
+    b.results[0] = matmul(exchange.get(b.node), factors_gradient(f, g_l, g_u));
+  });
+  return {p, l, u};
 }
 
 Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, bool left,

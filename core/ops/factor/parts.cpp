@@ -72,6 +72,10 @@ Tensor broadcast_matrices(const Tensor& x, const Dims& batch) {
   return sizes == x.sizes() ? x : expand(x, sizes);
 }
 
+Tensor or_zeros(const Tensor& g, const Tensor& like) {
+  return g.defined() ? g : zeros_like(like);
+}
+
 // ---- checks
 
 void check_real_dtype(const Tensor& x, const char* kernel) {

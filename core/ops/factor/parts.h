@@ -32,6 +32,7 @@ Tensor no_view(const Tensor& x);
 // x in memory that has its matrices column by column, as a result.
 Tensor by_columns(const Tensor& x);
 Tensor broadcast_matrices(const Tensor& x, const Dims& batch);
+Tensor or_zeros(const Tensor& g, const Tensor& like);  // where no gradient arrived
 
 // ---- checks
 

@@ -80,10 +80,6 @@ void check_ormqr(const Tensor& v, const Tensor& tau, const Tensor& other, bool l
            type_word(v.dtype()), " and other has dtype ", type_word(other.dtype()));
 }
 
-Tensor or_zeros(const Tensor& g, const Tensor& like) {
-  return g.defined() ? g : zeros_like(like);
-}
-
 }  // namespace
 
 std::tuple<Tensor, Tensor> geqrf(const Tensor& input) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/autograd/record.h"
 #include "core/ops/autocast.gen.h"
@@ -74,6 +75,10 @@ Tensor linalg_pinv(const Tensor& A, const Tolerance& atol, const Tolerance& rtol
            "linalg.pinv(", type_word(A.dtype()), "{", A.sizes(),
            "}): expected a tensor with 2 or more dimensions of float, double, cfloat or cdouble "
            "types");
+  for (const auto& [tolerance, name] : {std::pair(&atol, "atol"), std::pair(&rtol, "rtol")}) {
+    const bool is_tensor = *tolerance && !(*tolerance)->is_number();
+    if (is_tensor) check_constant((*tolerance)->tensor(), "linalg_pinv", name);
+  }
   Tensor y;
   {
     const GradMode no_grad(false);
@@ -129,6 +134,16 @@ bool check_lstsq(const Tensor& A, const Tensor& B, const std::string& driver) {
   return is_vector;
 }
 
+// The solutions in columns that have room for a right-hand side, too: where LAPACK leaves them.
+Tensor in_long_columns(const Tensor& x, int64_t rows) {
+  Dims sizes = x.sizes();
+  const int last = x.ndim() - 1;
+  sizes[last] = std::max(rows, x.size(-2)), sizes[last - 1] = x.size(-1);
+  Dims strides = contiguous_strides(sizes);
+  std::swap(strides[last], strides[last - 1]);
+  return copy_(make_empty_strided(x.sizes(), strides, x.dtype(), x.device()), x);
+}
+
 // X = P B, with P the pseudo-inverse.
 Tensor record_lstsq(const Tensor& x, const Tensor& A, const Tensor& B) {
   if (!needs_graph(A) && !needs_graph(B)) return x;
@@ -166,12 +181,14 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const T
                                             : are_counted(A, s, {}, tolerance);
     rank = sum(counted, {{-1}});
     const Tensor inverse = where(counted, reciprocal(s), 0);
-    x = matmul(mul(turned(vh), unsqueeze(inverse, -2)), matmul(turned(u), b.detach()));
+    x = in_long_columns(
+        matmul(mul(turned(vh), unsqueeze(inverse, -2)), matmul(turned(u), b.detach())), m);
   }
   const Tensor none = make_empty({0}, A.dtype(), A.device());
   record_lstsq(x, a, b);
   const bool has_rank = name != "gels";
-  Tensor residuals = none;
+  Tensor residuals = record("LinalgLstsqBackward0", make_empty({0}, A.dtype(), A.device()), {a, b},
+                            [](BackwardCall&) {});
   if (m > n && driver && name != "gelsy" && item(all(eq(rank, n))).to_double() != 0) {
     const Tensor rest = sub(matmul(a, x), b);
     residuals = sum(mul(rest, rest), {{-2}});

@@ -2,7 +2,6 @@
 // have kernels.
 #include <limits>
 
-#include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
@@ -130,8 +129,8 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& src, const std::string& reduce, bool include_self) {
+  const Tensor before = before_overwrite(self, {self, src});
   check_scatter_apart(self, index, src);
-  const Tensor before = needs_graph({self, src}) ? history_clone(self) : self;
   return overwrite(self, scatter_reduce(before, dim, index, src, reduce, include_self));
 }
 
@@ -147,8 +146,8 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 
 const Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                             const Tensor& source, const std::string& reduce, bool include_self) {
+  const Tensor before = before_overwrite(self, {self, source});
   check_scatter_apart(self, index, source);
-  const Tensor before = needs_graph({self, source}) ? history_clone(self) : self;
   return overwrite(self, index_reduce(before, dim, index, source, reduce, include_self));
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/ops/reduce/checks.h"
 
 namespace dt {
 
@@ -264,11 +265,7 @@ void check_matrix_norm(const Tensor& input, const std::optional<Scalar>& ord, In
                        DType dtype) {
   constexpr const char* kName = "linalg.matrix_norm";
   check_matrices(input, kName);
-  DT_CHECK(is_floating(input.dtype()), kRuntimeError, kName,
-           ": Expected a floating point or complex tensor as input. Got ",
-           type_word(input.dtype()));
-  DT_CHECK(dtype == DType::kDefault || is_floating(dtype), kRuntimeError, kName,
-           ": dtype should be floating point or complex, but got ", type_word(dtype));
+  check_norm_dtypes(input.dtype(), dtype == DType::kDefault ? input.dtype() : dtype, kName);
   DT_CHECK(dim.size() == 2, kRuntimeError, kName, ": dim must be a 2-tuple. Got ", dim);
   const int first = wrap_dim(dim[0], input.ndim()), second = wrap_dim(dim[1], input.ndim());
   DT_CHECK(first != second, kRuntimeError, kName, ": dims must be different. Got (", dim[0], ", ",

@@ -66,39 +66,56 @@ Term summed(const Term& term, IntList keep) {
   return y;
 }
 
-// Dimensions that both factors have and the result has not are summed over.
+// What the labels of two factors are to their product [batch, rows, columns]: `rows` are the first
+// one's alone, `columns` the second one's, `sums` both have and the product has not.
+struct Roles {
+  Dims batch, rows, columns, sums;
+};
+
+Roles roles_of(const Term& a, const Term& b, IntList keep) {
+  Roles roles;
+  for (int64_t label : a.labels)
+    (!has(b.labels, label) ? roles.rows
+     : !has(keep, label)   ? roles.sums
+                           : roles.batch)
+        .push_back(label);
+  for (int64_t label : b.labels)
+    if (!has(a.labels, label)) roles.columns.push_back(label);
+  return roles;
+}
+
+// With nothing to sum over: each element of a row with each of a column.
+Tensor pairs(const Term& a, const Term& b, const Roles& roles) {
+  Tensor x = in_order(a, joined({roles.batch, roles.rows}));
+  for (int i = 0; i < roles.columns.size(); ++i) x = unsqueeze(x, -1);
+  Tensor z = in_order(b, joined({roles.batch, roles.columns}));
+  for (int i = 0; i < roles.rows.size(); ++i) z = unsqueeze(z, roles.batch.size());
+  return mul(x, z);
+}
+
+// Dimensions of one role are joined to one of a matrix.
+Tensor matrix_product(const Term& a, const Term& b, const Roles& roles) {
+  const int64_t n = count(a, roles.batch), m = count(a, roles.rows), k = count(a, roles.sums),
+                l = count(b, roles.columns);
+  const Tensor x = in_order(a, joined({roles.batch, roles.rows, roles.sums}));
+  const Tensor z = in_order(b, joined({roles.batch, roles.sums, roles.columns}));
+  const Tensor y = roles.batch.empty()
+                       ? autocast::mm(reshape(x, {m, k}), reshape(z, {k, l}))
+                       : autocast::bmm(reshape(x, {n, m, k}), reshape(z, {n, k, l}));
+  const Dims from_x = x.sizes(), from_z = z.sizes();
+  Dims sizes;
+  for (int i = 0; i < roles.batch.size() + roles.rows.size(); ++i) sizes.push_back(from_x[i]);
+  for (int i = roles.batch.size() + roles.sums.size(); i < z.ndim(); ++i)
+    sizes.push_back(from_z[i]);
+  return y.sizes() == sizes ? y : unsafe_view(y, sizes);
+}
+
 Term multiplied(const Term& left, const Term& right, IntList keep) {
   const Term a = summed(left, joined({keep, right.labels}));
   const Term b = summed(right, joined({keep, left.labels}));
-  Dims batch, sums, rows, columns;
-  for (int64_t label : a.labels) {
-    (!has(b.labels, label) ? rows : has(keep, label) ? batch : sums).push_back(label);
-  }
-  for (int64_t label : b.labels) {
-    if (!has(a.labels, label)) columns.push_back(label);
-  }
-  Term y{Tensor(), joined({batch, rows, columns})};
-  Dims sizes;
-  for (int64_t label : y.labels) {
-    const Term& from = has(a.labels, label) ? a : b;
-    sizes.push_back(from.x.sizes()[place_of(from.labels, label)]);
-  }
-  if (sums.empty()) {  // elements, or all pairs of them
-    Tensor x = in_order(a, joined({batch, rows}));
-    for (int i = 0; i < columns.size(); ++i) x = unsqueeze(x, -1);
-    Tensor z = in_order(b, joined({batch, columns}));
-    for (int i = 0; i < rows.size(); ++i) z = unsqueeze(z, batch.size());
-    y.x = mul(x, z);
-    return y;
-  }
-  const int64_t n = count(a, batch), m = count(a, rows), k = count(a, sums), l = count(b, columns);
-  const Tensor x = in_order(a, joined({batch, rows, sums}));
-  const Tensor z = in_order(b, joined({batch, sums, columns}));
-  const Tensor product = batch.empty()
-                             ? autocast::mm(reshape(x, {m, k}), reshape(z, {k, l}))
-                             : autocast::bmm(reshape(x, {n, m, k}), reshape(z, {n, k, l}));
-  y.x = product.sizes() == sizes ? product : unsafe_view(product, sizes);
-  return y;
+  const Roles roles = roles_of(a, b, keep);
+  return {roles.sums.empty() ? pairs(a, b, roles) : matrix_product(a, b, roles),
+          joined({roles.batch, roles.rows, roles.columns})};
 }
 
 // An operand with one dimension for each of its labels: the diagonal where one stands twice.

@@ -47,14 +47,14 @@ Tensor linalg_matrix_norm(const Tensor& input, const std::optional<Scalar>& ord,
     const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
     return norm_of_spectrum(x, dim, keepdim, [order](const Tensor& s) {
       if (order < 0) return amin(s, {{-1}});
-      return s.size(-1) == 0 ? sum_last(s) : amax(s, {{-1}});  // the largest of none is 0
+      return s.size(-1) == 0 ? sum_last(s.detach()) : amax(s, {{-1}});  // of none: 0, a constant
     });
   }
   int along = wrap_dim(dim[0], input.ndim()), over = wrap_dim(dim[1], input.ndim());
   if (std::isinf(order)) std::swap(along, over);
   const Tensor sums = norm(input, 1, {{along}}, true, dtype);
-  const bool has_none = order > 0 && sums.sizes()[over] == 0;  // the largest of no sums is 0
-  const Tensor y = has_none    ? sum(sums, {{over}}, true)
+  const bool has_none = order > 0 && sums.sizes()[over] == 0;
+  const Tensor y = has_none    ? sum(sums.detach(), {{over}}, true)
                    : order > 0 ? amax(sums, {{over}}, true)
                                : amin(sums, {{over}}, true);
   if (keepdim) return y;
@@ -77,6 +77,7 @@ Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double
   const DType common = promote_types(x1.dtype(), x2.dtype());
   DT_CHECK(is_floating(common), kRuntimeError,
            "expected common dtype to be floating point, yet common dtype is ", type_word(common));
+  DT_CHECK(eps >= 0, kRuntimeError, "eps must be non-negative, got: ", eps);
   const Dims sizes = broadcast_sizes(x1.sizes(), x2.sizes());
   const auto direction = [&](const Tensor& input) {
     const Tensor x = expand(to_dtype(input, common), sizes);
@@ -185,8 +186,7 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
 }
 
 const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
-  const Tensor before = needs_graph(input) ? clone(input) : input;  // its gradient reads it
-  return overwrite_alike(input, renorm(before, p, dim, maxnorm));
+  return overwrite_alike(input, renorm(before_overwrite(input, {input}), p, dim, maxnorm));
 }
 
 }  // namespace dt

@@ -84,7 +84,7 @@ Tensor chain_matmul(TensorList matrices) {
     DT_CHECK(x.ndim() == 2, kRuntimeError, "Tensor dimension is ", x.ndim(),
              ", expected 2 instead.");
   }
-  return matrices.size() == 1 ? matrices[0] : linalg_multi_dot(matrices);
+  return matrices.size() == 1 ? clone(matrices[0]) : linalg_multi_dot(matrices);
 }
 
 }  // namespace dt

@@ -128,11 +128,12 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
 
 namespace {
 
-// Of operands in their common dtype: there is no difference of bools.
+// Bools are converted: there is no difference of them.
 Tensor bent_errors(const Tensor& input, const Tensor& target, double bend, double curvature,
                    double slope) {
   const DType common = result_type({input, target});
-  return bent_error(to_dtype(input, common), to_dtype(target, common), bend, curvature, slope);
+  const auto number = [&](const Tensor& x) { return is_bool(x.dtype()) ? to_dtype(x, common) : x; };
+  return bent_error(number(input), number(target), bend, curvature, slope);
 }
 
 }  // namespace

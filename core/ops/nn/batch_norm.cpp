@@ -70,18 +70,21 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
   return scale_and_shift(centered * rsqrt(variance + bn.eps), in[1], in[2], shape);
 }
 
-// The gradients of input, weight and bias that are wanted, and the rest of what both kernels take.
+// The gradients of input, weight and bias that are wanted, for either kernel to write.
+void make_gradients(BackwardCall& b, const std::vector<Tensor>& in) {
+  make_wanted(b, in, 1);
+  if (!b.wants(0)) return;
+  const Tensor& x = in[0];
+  b.results[0] = make_empty_strided(x.sizes(), format_strides(x, MemoryFormat::kPreserve),
+                                    x.dtype(), x.device());
+  if (!channels_view(b.results[0])) b.results[0] = make_empty(x.sizes(), x.dtype(), x.device());
+}
+
+// What both kernels take.
 template <class Call>
-void fill_backward(Call& call, BackwardCall& b, const std::vector<Tensor>& in, const BatchNorm& bn,
-                   const Tensor& g) {
-  make_wanted(b, in);
-  if (b.wants(0)) {
-    b.results[0] = make_empty_strided(in[0].sizes(), format_strides(in[0], MemoryFormat::kPreserve),
-                                      in[0].dtype(), in[0].device());
-    if (!channels_view(b.results[0]))
-      b.results[0] = make_empty(in[0].sizes(), in[0].dtype(), in[0].device());
-    call.gx = *channels_view(b.results[0]);
-  }
+void fill_backward(Call& call, const BackwardCall& b, const std::vector<Tensor>& in,
+                   const BatchNorm& bn, const Tensor& g) {
+  if (b.wants(0)) call.gx = *channels_view(b.results[0]);
   call.gweight = b.results[1];
   call.gbias = b.results[2];
   call.g = *channels_view(g);
@@ -92,7 +95,7 @@ void fill_backward(Call& call, BackwardCall& b, const std::vector<Tensor>& in, c
   call.training = bn.training;
 }
 
-void batch_norm_backward(BackwardCall& b, const Tensor& grad, const std::vector<Tensor>& in,
+void batch_norm_backward(const BackwardCall& b, const Tensor& grad, const std::vector<Tensor>& in,
                          const BatchNorm& bn) {
   const Tensor g = with_channels_view(grad);
   BatchNormBackwardCall call;
@@ -199,6 +202,7 @@ struct Passed {
 void batch_norm_relu_backward(BackwardCall& b, const std::vector<Tensor>& in, const BatchNorm& bn,
                               const Passed& passed) {
   const Tensor g = with_channels_view(b.grad());
+  make_gradients(b, in);
   if (b.wants(0)) {
     BatchNormReluBackwardCall call;
     fill_backward(call, b, in, bn, g);
@@ -261,6 +265,7 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
       {Saved::input(n.x), Saved::input(n.weight), Saved::place(n.bias)},
       [bn = n.bn](const std::vector<Tensor>& in) { return batch_norm_composition(in, bn); },
       [bn = n.bn](BackwardCall& b, const std::vector<Tensor>& in) {
+        make_gradients(b, in);
         batch_norm_backward(b, b.grad(), in, bn);
       });
 }
@@ -271,7 +276,7 @@ Tensor batch_norm_relu(const Tensor& input, const Tensor& running_mean, const Te
   check_batch_norm(input, running_mean, running_var, weight, bias, training, eps);
   const double most = limit.value_or(std::numeric_limits<double>::infinity());
   check_relu_limit(most);
-  if (input.numel() > 0 && input.device() != kCpu) {  // which has no kernel for it
+  if (input.numel() > 0 && (input.device() != kCpu || is_channels_last(input))) {
     const Normalising n(input, running_mean, running_var, weight, bias, training, eps);
     const Tensor y = batch_norm_relu_by_kernel(n, addend, most);
     if (y.defined()) {

@@ -135,25 +135,29 @@ void check_relu_limit(double limit) {
   DT_CHECK(limit >= 0, kValueError, "limit must not be negative, but got ", limit);
 }
 
+static void check_statistics(const char* name, const Tensor& running, int64_t channels,
+                             bool training) {
+  DT_CHECK(running.defined() || training, kRuntimeError, name,
+           " must be defined in evaluation mode");
+  check_channels(name, running, channels);
+}
+
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, bool training, double eps) {
   DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");
-  DT_CHECK(running_mean.defined() == running_var.defined() || !training, kValueError,
-           "running_mean and running_var must either both be None or neither be None");
-  DT_CHECK(running_mean.defined() || training, kRuntimeError,
-           "running_mean must be defined in evaluation mode");
-  DT_CHECK(running_var.defined() || training, kRuntimeError,
-           "running_var must be defined in evaluation mode");
-  const int64_t channels = x.size(1);
-  check_channels("running_mean", running_mean, channels);
-  check_channels("running_var", running_var, channels);
-  check_channels("weight", weight, channels);
-  check_channels("bias", bias, channels);
   DT_CHECK(!training || x.size(0) * positions(x) != 1, kValueError,
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
   DT_CHECK(!training || eps > 0, kValueError,
            "batch_norm eps must be positive during training, but got ", eps);
-  if (x.numel() == 0) return;  // of any dtype, like PyTorch
+  DT_CHECK(!(eps < 0), kValueError, "batch_norm eps must be non-negative, but got ", eps);
+  if (x.numel() == 0) return;  // with whatever else, like PyTorch
+  const int64_t channels = x.size(1);
+  check_statistics("running_mean", running_mean, channels, training);
+  check_statistics("running_var", running_var, channels, training);
+  check_channels("weight", weight, channels);
+  check_channels("bias", bias, channels);
+  DT_CHECK(running_mean.defined() == running_var.defined(), kValueError,
+           "running_mean and running_var must either both be None or neither be None");
   check_constant(running_mean, "native_batch_norm", "running_mean");
   check_constant(running_var, "native_batch_norm", "running_var");
   check_floating(x, "batch_norm");

@@ -247,7 +247,7 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
                      double momentum, double eps) {
   check_instance_norm(input, running_mean, running_var, use_input_stats);
   if (input.numel() == 0)
-    return scale_and_shift(input, weight, bias, GroupNorm::shape_of(input, 1));
+    return scale_and_shift(clone(input), weight, bias, GroupNorm::shape_of(input, 1));
   const int64_t batch = input.size(0);
   Dims sizes = input.sizes();
   sizes[0] = 1, sizes[1] = batch * input.size(1);

@@ -45,8 +45,8 @@ PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inp
   }
   for (int i = 0; i < attribute_count_; ++i) attributes_[i] = attributes[i];
   connect(row.inputs, [&](int i) {
-    const bool has_gradient = row.differentiable >> i & 1 && !inputs[i].is_number();
-    return has_gradient ? gradient_edge(inputs[i].tensor()) : Edge();
+    const bool takes_part = !(row.bool_inputs >> i & 1) && !inputs[i].is_number();
+    return takes_part ? gradient_edge(inputs[i].tensor()) : Edge();
   });
 }
 
@@ -59,6 +59,8 @@ void PointwiseNode::backward(BackwardCall& call) {
   bool rest = false;
   for (int i = 0; i < row_.inputs; ++i) {
     if (!call.wants(i)) continue;
+    DT_CHECK(row_.differentiable >> i & 1, kNotImplemented, "the derivative for '", row_.name,
+             "' is not implemented.");
     if (passes_grad(i))
       call.results[i] = call.grad();
     else
@@ -137,8 +139,8 @@ void PointwiseNode::by_kernel(BackwardCall& call) {
 bool must_record(const PointwiseRow& row, Span<const OperandRef> inputs, DType out) {
   if (row.backward_op < 0 || !is_floating(out)) return false;
   for (int i = 0; i < row.inputs; ++i) {
-    if (row.differentiable >> i & 1 && !inputs[i].is_number() && inputs[i].tensor().requires_grad())
-      return grad_enabled();
+    const bool takes_part = !(row.bool_inputs >> i & 1) && !inputs[i].is_number();
+    if (takes_part && inputs[i].tensor().requires_grad()) return grad_enabled();
   }
   return false;
 }

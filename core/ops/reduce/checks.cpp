@@ -52,15 +52,13 @@ void check_deviation_dtype(const Tensor& x) {
            "std and var only support floating point and complex dtypes");
 }
 
-void check_norm_dtypes(DType given, DType wanted) {
-  DT_CHECK(is_floating(given), kRuntimeError,
-           "linalg.vector_norm: Expected a floating point or complex tensor as input. Got ",
-           type_word(given));
-  DT_CHECK(is_floating(wanted), kRuntimeError,
-           "linalg.vector_norm: dtype should be floating point or complex, but got ",
-           type_word(wanted));
-  DT_CHECK(promote_types(given, wanted) == wanted, kRuntimeError,
-           "linalg.vector_norm: the dtype of the input (", type_word(given),
+void check_norm_dtypes(DType given, DType wanted, const char* function) {
+  DT_CHECK(is_floating(given), kRuntimeError, function,
+           ": Expected a floating point or complex tensor as input. Got ", type_word(given));
+  DT_CHECK(is_floating(wanted), kRuntimeError, function,
+           ": dtype should be floating point or complex, but got ", type_word(wanted));
+  DT_CHECK(promote_types(given, wanted) == wanted, kRuntimeError, function,
+           ": the dtype of the input (", type_word(given),
            ") should be convertible without narrowing to the specified dtype (", type_word(wanted),
            ")");
 }
@@ -241,8 +239,8 @@ void check_coordinates(const Tensor& places, int64_t samples) {
 void check_isclose(const Tensor& input, const Tensor& other, double rtol, double atol) {
   DT_CHECK(input.dtype() == other.dtype(), kRuntimeError, type_word(input.dtype()),
            " did not match ", type_word(other.dtype()));
-  DT_CHECK(rtol >= 0 && atol >= 0, kRuntimeError,
-           "rtol and atol must be greater than or equal to zero");
+  DT_CHECK(rtol >= 0, kRuntimeError, "rtol must be greater than or equal to zero, but got ", rtol);
+  DT_CHECK(atol >= 0, kRuntimeError, "atol must be greater than or equal to zero, but got ", atol);
 }
 
 }  // namespace dt

@@ -16,7 +16,7 @@ void check_extremum(const Tensor& x, const ReducedDims& reduced, bool all);
 void check_arg_extremum(const Tensor& input);
 
 void check_deviation_dtype(const Tensor& x);
-void check_norm_dtypes(DType given, DType wanted);
+void check_norm_dtypes(DType given, DType wanted, const char* function);
 // Of nothing there is a norm only where a sum is.
 void check_norm_has_elements(const Tensor& x, double order, std::optional<IntList> dim);
 

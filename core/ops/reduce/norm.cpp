@@ -39,7 +39,7 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
 Tensor norm(const Tensor& input, const Scalar& p, std::optional<IntList> dim, bool keepdim,
             DType dtype) {
   const DType given = input.dtype(), wanted = dtype == DType::kDefault ? given : dtype;
-  check_norm_dtypes(given, wanted);
+  check_norm_dtypes(given, wanted, "linalg.vector_norm");
   const Tensor x = to_dtype(input, wanted);
   const ReducedDims reduced(x, dim, keepdim);
   const double order = p.to_double();

@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "core/autograd/fused.h"
-#include "core/autograd/inplace.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/overwrite.h"
@@ -107,12 +106,12 @@ Tensor cumprod(const Tensor& input, int64_t dim, DType dtype) {
   return record(
       "CumprodBackward0", y, {x},
       [=, saved = std::vector<Saved>{Saved::input(x)}, y = Saved::output(y)](BackwardCall& b) {
-        const Tensor x = saved[0].get(b.node);
+        const Tensor x = saved[0].get(b.node), result = y.get(b.node);
         if (x.sizes()[d] == 1 || x.numel() == 0) {
           b.results[0] = b.grad();  // the product of one
         } else if (is_known_nonzero(x)) {
           const auto sums = [d](const Tensor& g) { return cumsum(g, d); };
-          const Tensor parts = mul(b.grad(), y.get(b.node));
+          const Tensor parts = mul(b.grad(), result);
           b.results[0] = true_divide(from_the_end(parts, d, sums), x);
         } else {
           const GradMode grad(true);
@@ -123,7 +122,7 @@ Tensor cumprod(const Tensor& input, int64_t dim, DType dtype) {
 
 const Tensor& cumprod_(const Tensor& self, int64_t dim, DType dtype) {
   const DType t = dtype == DType::kDefault ? self.dtype() : dtype;
-  return overwrite_alike(self, cumprod(needs_graph(self) ? history_clone(self) : self, dim, t));
+  return overwrite_alike(self, cumprod(before_overwrite(self, {self}), dim, t));
 }
 
 Tensor logcumsumexp(const Tensor& input, int64_t dim) {

@@ -15,8 +15,11 @@
 namespace dt {
 namespace {
 
+// A number that the dtype cannot hold becomes what an element of a tensor would.
 Tensor as_tensor(const Operand& x, DType dtype, Device device) {
-  return x.is_number() ? full({}, x.number(), dtype, device) : to_dtype(x.tensor(), dtype);
+  if (!x.is_number()) return to_dtype(x.tensor(), dtype);
+  const DType own = x.number().is_floating() ? kDTypeOf<double> : kIndexDType;
+  return to_dtype(full({}, x.number(), own, device), dtype);
 }
 
 // A row, or one for each of `values`.

@@ -42,7 +42,7 @@ Tensor lengths_of(const Tensor& starts, int64_t n) {
 }
 
 // The slices of x along `dim` where runs begin, when they are taken in the given order; `order` is
-// undefined if that is their own.
+// undefined if that is their own. In memory each slice lies by itself.
 Unique first_of_runs(const Tensor& x, int dim, const Tensor& begins, const Tensor& order,
                      const Wanted& wanted) {
   const Tensor nothing = make_empty({0}, kIndexDType, x.device());
@@ -55,7 +55,8 @@ Unique first_of_runs(const Tensor& x, int dim, const Tensor& begins, const Tenso
   }
   const Tensor counts =
       !wanted.counts || starts.numel() == 0 ? nothing : lengths_of(starts, begins.numel());
-  return {index_select(x, dim, chosen), inverse, counts};
+  const Tensor found = index_select(movedim(x, {dim}, {0}), 0, chosen);
+  return {movedim(found, {0}, {dim}).detach(), inverse, counts};
 }
 
 // The order that brings equal rows of x [n, m] together, the smallest first: column by column,
@@ -86,7 +87,7 @@ Tensor slices(const Tensor& x, int dim) {
 // PyTorch has no derivative of these.
 Unique recorded(const char* node, const char* op, const Tensor& input, const Unique& y) {
   record(node, std::get<0>(y), {input}, [op](BackwardCall&) {
-    fail(Code::kRuntimeError, "derivative for aten::", op, " is not implemented");
+    fail(Code::kNotImplemented, "the derivative for '", op, "' is not implemented.");
   });
   return y;
 }

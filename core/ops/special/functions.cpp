@@ -2,7 +2,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
@@ -39,7 +38,7 @@ Tensor incomplete_gamma(const char* op, const Tensor& input, const Tensor& other
   const DType t = result_type({input, other});
   DT_CHECK(is_floating(t), kNotImplemented, "\"", op, "_cpu\" not implemented for '", type_word(t),
            "'");
-  const Tensor y = gamma_part(input, other, upper ? 1 : 0);
+  const Tensor y = gamma_part(input.detach(), other, upper ? 1 : 0);
   if (!needs_graph(input)) return y;
   return record("IgammaBackward0", y.detach(), {y, input}, [op](BackwardCall& b) {
     DT_CHECK(!b.wants(1), kNotImplemented, "the derivative for '", op,
@@ -60,12 +59,12 @@ Tensor igammac(const Tensor& input, const Tensor& other) {
 
 const Tensor& igamma_(const Tensor& self, const Tensor& other) {
   check_written(self, self.sizes(), result_type({self, other}));
-  return overwrite(self, igamma(needs_graph({self, other}) ? history_clone(self) : self, other));
+  return overwrite(self, igamma(before_overwrite(self, {self, other}), other));
 }
 
 const Tensor& igammac_(const Tensor& self, const Tensor& other) {
   check_written(self, self.sizes(), result_type({self, other}));
-  return overwrite(self, igammac(needs_graph({self, other}) ? history_clone(self) : self, other));
+  return overwrite(self, igammac(before_overwrite(self, {self, other}), other));
 }
 
 Tensor ndtr(const Tensor& input) {
@@ -92,7 +91,7 @@ Tensor polygamma(int64_t n, const Tensor& input) {
 
 const Tensor& polygamma_(const Tensor& self, int64_t n) {
   check_output_dtype(self.dtype());
-  return overwrite(self, polygamma(n, needs_graph(self) ? history_clone(self) : self));
+  return overwrite(self, polygamma(n, before_overwrite(self, {self})));
 }
 
 Tensor mvlgamma(const Tensor& input, int64_t p) {
@@ -116,7 +115,7 @@ Tensor mvlgamma(const Tensor& input, int64_t p) {
 const Tensor& mvlgamma_(const Tensor& self, int64_t p) {
   check_mvlgamma(self, p);
   check_output_dtype(self.dtype());
-  return overwrite(self, mvlgamma(needs_graph(self) ? history_clone(self) : self, p));
+  return overwrite(self, mvlgamma(before_overwrite(self, {self}), p));
 }
 
 Tensor entr(const Tensor& input) {

@@ -143,9 +143,9 @@ std::vector<Tensor> split_sections(const Tensor& input, int64_t sections, int64_
   check_tensor_split(input);
   check_sections(sections);
   const int64_t n = input.size(dim), least = n / sections, longer = n % sections;
-  std::vector<int64_t> sizes(static_cast<size_t>(sections), least);
-  std::fill_n(sizes.begin(), longer, least + 1);
-  return split_with_sizes(input, sizes, dim);
+  std::vector<int64_t> ends;
+  for (int64_t i = 1; i < sections; ++i) ends.push_back(i * least + std::min(i, longer));
+  return split_at(input, ends, dim);
 }
 
 std::vector<Tensor> split_at(const Tensor& input, IntList indices, int64_t dim) {

@@ -10,7 +10,6 @@ def row(op, call, *inputs, dtypes=ALL, orders=3, **more):
 
 
 V = value(2, 3, 4)
-IMAGE = value(2, 3, 4, 5)
 
 # ---- padding
 for margins, sizes in (

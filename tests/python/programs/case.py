@@ -175,6 +175,19 @@ def has_node(x: torch.Tensor, name: str | tuple[str, ...]) -> bool:
     return any(n.name().startswith(name) for n in graph_of(x))
 
 
+def keeps(node: Node, such: Callable[[torch.Tensor], bool]) -> bool:
+    """Whether a tensor that it keeps is such; what it has forgotten may have been."""
+    for name in dir(node):
+        if name.startswith("_saved_"):
+            try:
+                x = getattr(node, name)
+            except RuntimeError:
+                return True
+            if isinstance(x, torch.Tensor) and such(x):
+                return True
+    return False
+
+
 def names_changed(error: str, x: torch.Tensor) -> bool:
     """Whether an error about a changed tensor may be about this one, or one like it."""
     named = f"{CHANGED}[{x.type()} {list(x.shape)}]"

@@ -150,9 +150,9 @@ class _Run:
         self.forgotten = freed(self._before(node))
         theirs = _error_of(lambda: exec(code, self.theirs))
         ours = _error_of(lambda: exec(code, self.ours))
-        late = None
-        if self.settings.device != "cpu" and ours is None:
-            late = _error_of(dumbtorch.cuda.synchronize)
+        late = None if self.settings.device == "cpu" else _error_of(dumbtorch.cuda.synchronize)
+        if ours and late:  # what is refused is not begun
+            self._differ("raised", f"{_sentence(ours)}, and later {_sentence(late)}", "one error")
         self._compare_errors(ours or late, theirs)
         if late:
             raise _Stopped  # the statement has been done, with a bad index
@@ -170,7 +170,7 @@ class _Run:
     def _compare_errors(self, ours: Exception | None, theirs: Exception | None) -> None:
         if IS_OLDER and "not implemented" in str(theirs):
             raise _Stopped
-        texts = [f"{type(e).__name__}: {e}" if e else "no error" for e in (ours, theirs)]
+        texts = [_sentence(e) for e in (ours, theirs)]
         if (ours is None) != (theirs is None):
             self._differ("raised", *texts)
         if ours is None:
@@ -256,6 +256,10 @@ def _error_of(call) -> Exception | None:
     except Exception as error:
         return error.with_traceback(None)
     return None
+
+
+def _sentence(error: Exception | None) -> str:
+    return f"{type(error).__name__}: {error}" if error else "no error"
 
 
 def _same_sentence(ours: str, theirs: str) -> bool:

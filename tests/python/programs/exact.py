@@ -1,15 +1,17 @@
-"""What a program gives with other floats, where nothing but rounding errors may be left."""
+"""What a program gives in PyTorch with other floats, where nothing but rounding errors may be left, or with another
+call in the place of one that is wrong."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import re
+from collections.abc import Callable
 
 import torch
 
 from .case import Case
-from .elements import numbers_of
+from .elements import differing, numbers_of
 from .tensors import largest
 
 
@@ -40,21 +42,88 @@ def is_rounding(c: Case) -> torch.Tensor:
     return (error <= 16 * rounding) | ~other.isfinite()
 
 
+def is_unsteady(c: Case) -> bool:
+    """Whether PyTorch gives something else with other floats, too, in all elements that differ."""
+    if c.aspect != "values" or not isinstance(c.theirs, torch.Tensor):
+        return False
+    double = c.theirs.dtype is torch.float64
+    other = result_in(torch.float32 if double else torch.float64, c.history, c.difference.place)
+    if not isinstance(other, torch.Tensor) or other.shape != c.theirs.shape:
+        return False
+    theirs, other = numbers_of(c.difference.theirs), other.detach().double().flatten()
+    steady = (theirs - other).abs() <= 1e-5 * theirs.abs().clamp_min(1)
+    return not bool((differing(c) & steady).any())
+
+
 def result_in(dtype: torch.dtype, program: str, place: str) -> object:
     """What PyTorch calls so after the program with other floats; None where that cannot be said."""
-    names: dict = {"t": torch}
-    name = str(dtype).removeprefix("torch.")
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        for node in statements(re.sub("float32|float64", name, program)):
-            with contextlib.suppress(Exception):
-                exec(compile(ast.Module([node], []), "<program>", "exec"), names)
-        with contextlib.suppress(Exception):
-            return eval(place, names)
+        name = str(dtype).removeprefix("torch.")
+        return result_of(re.sub("float32|float64", name, program), place)
     finally:
         torch.set_default_dtype(before)
+
+
+def result_of(program: str, place: str, **functions: Callable) -> object:
+    """What PyTorch calls so after a program, which may call these functions, too."""
+    names: dict = {"t": torch, **functions}
+    for node in statements(program):
+        with contextlib.suppress(Exception):
+            exec(compile(ast.Module([node], []), "<program>", "exec"), names)
+    with contextlib.suppress(Exception):
+        return eval(place, names)
     return None
+
+
+def magnitudes(c: Case) -> torch.Tensor | None:
+    """What a statement gives of absolute values: of each element of a product the size of its terms. None where that
+    cannot be said."""
+    names = {n: x.detach().abs() if x.is_floating_point() else x for n, x in c.tensors.items()}
+    _, made, of = re.sub("(alpha|beta)=-", r"\1=", c.statement).partition(" = ")
+    sizes = None
+    if made:
+        with contextlib.suppress(Exception):
+            sizes = eval(of, {"t": torch, **names})
+    return sizes if isinstance(sizes, torch.Tensor) and sizes.shape == c.theirs.shape else None
+
+
+def is_result_of(c: Case, program: str, **functions: Callable) -> bool:
+    """Whether ours is what PyTorch gives after another program, which says the same otherwise."""
+    if c.aspect != "values" or program == c.history:
+        return False
+    other = result_of(program, c.difference.place, **functions)
+    if not isinstance(other, torch.Tensor):
+        return False
+    ours, other = numbers_of(c.difference.ours), other.detach().double().flatten()
+    if ours.shape != other.shape:
+        return False
+    same = (ours == other) | (ours.isnan() & other.isnan())
+    return bool((same | ((ours - other).abs() <= 1e-4 * max(1.0, largest(other)))).all())
+
+
+def converted(c: Case, call: str, which: Callable[[torch.Tensor], bool], by: str) -> str:
+    """The history, in which such operands of such calls are converted first, by a method."""
+
+    def operand(name: re.Match) -> str:
+        x = c.tensors.get(name[0])
+        return f"{name[0]}.{by}" if x is not None and which(x) else name[0]
+
+    lines = c.history.split("\n")
+    for i, line in enumerate(lines):
+        if re.search(call, line):
+            made, equals, of = line.rpartition(" = ")
+            lines[i] = made + equals + re.sub(r"\bx\d+\b", operand, of)
+    return "\n".join(lines)
+
+
+def is_unsigned(x: torch.Tensor) -> bool:
+    return x.dtype in (torch.uint8, torch.bool)
+
+
+def is_integral(x: torch.Tensor) -> bool:
+    return not x.is_floating_point()
 
 
 def statements(history: str) -> list[ast.stmt]:

@@ -7,7 +7,7 @@ import re
 import torch
 
 from .case import CHANGED, Case, documented
-from .elements import all_that_differ
+from .elements import all_that_differ, only_the_infinite_differs
 from .tensors import strides
 
 
@@ -119,6 +119,26 @@ def _(c: Case) -> bool:
     )
 
 
+# What a GPU makes of powers of the base.
+@documented("**Numbers that do not fit**")
+def _(c: Case) -> bool:
+    if not isinstance(c.theirs, torch.Tensor) or c.theirs.dtype.is_floating_point:
+        return False
+    return c.device != "cpu" and c.aspect == "values" and "logspace(" in c.statement
+
+
+@documented("values of `masked_fill`")
+def _(c: Case) -> bool:
+    overflows = c.only_theirs_raises("value cannot be converted to type .* without overflow")
+    return overflows and c.device != "cpu" and "masked_fill" in c.statement
+
+
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    beyond = c.only_ours_raises("isin: value cannot be converted to type .* without overflow")
+    return beyond and re.search(r"\bisin\(", c.statement) is not None
+
+
 def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
     """Whether an integer dtype, or bool, has room for all elements."""
     if dtype is torch.bool:
@@ -131,11 +151,8 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
 def _(c: Case) -> bool:
     padded = re.search(r"[cC]onv\dd\(.*padding", c.called) is not None
     padded = padded or c.derives("Convolution")
-    return (
-        padded
-        and c.aspect == "values"
-        and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
-    )
+    given = any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
+    return padded and given and only_the_infinite_differs(c)
 
 
 # A transposed one multiplies the places that a window does not reach, and PyTorch may.

@@ -6,6 +6,7 @@ import math
 import re
 
 import torch
+from torch.autograd.graph import Node
 
 from .case import (
     CHANGED,
@@ -20,15 +21,27 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
+from .exact import converted, is_result_of, is_unsigned
 from .tensors import largest
 
 
 # It negates the target in the target's own dtype.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    calls = re.findall(r"(?:\bsoft_margin_loss|\bSoftMarginLoss)\(.*", c.history)
-    unsigned = any(x.dtype is torch.uint8 for x in c.named("\n".join(calls)))
-    return unsigned and c.derives("SoftMarginLoss") and c.aspect == "values" and is_derivative(c)
+    unsigned = any(x.dtype is torch.uint8 for x in c.tensors.values())
+    return (
+        unsigned
+        and c.derives("SoftMarginLoss")
+        and is_result_of(c, c.history.replace("t.uint8", "t.int64"))
+    )
+
+
+# PyTorch multiplies the exponential before it divides.
+@documented("What overflows on the way")
+def _(c: Case) -> bool:
+    return c.derives("SoftMarginLoss") and all_that_differ(
+        c, lambda ours, theirs: ours.isfinite() & theirs.isinf()
+    )
 
 
 @documented("**Where PyTorch is wrong**")
@@ -40,11 +53,6 @@ def _(c: Case) -> bool:
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("INTERNAL ASSERT FAILED|please report an enhancement request")
-
-
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    return c.aspect == "values" and ".addmm_(" in c.statement and not c.theirs.is_floating_point()
 
 
 @documented("**Integers** never require a gradient")
@@ -107,15 +115,31 @@ def extremes_behind(c: Case, names: str) -> list[str]:
 # By the weight of integers: their difference, which wraps around.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    given = c.named(" ".join(re.findall(r".*\blerp_?\(.*", c.history)))
-    unsigned = any(x.dtype is torch.uint8 for x in given)
-    return c.aspect == "values" and c.derives("Lerp") and unsigned and is_derivative(c)
+    return c.derives("Lerp") and is_result_of(c, converted(c, r"\blerp_?\(", is_unsigned, "long()"))
 
 
 # Where the gradient of what was scattered into comes from the wrong memory.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and c.derives("AsStridedScatter")
+    by_index = re.sub(
+        r"t\.as_strided_scatter\(|(x\d+)\.as_strided_scatter\(",
+        lambda call: f"scattered({call[1]}, " if call[1] else "scattered(",
+        c.history,
+    )
+    return c.derives("AsStridedScatter") and is_result_of(c, by_index, scattered=scattered)
+
+
+def scattered(input, src, size, stride, storage_offset=None):
+    """as_strided_scatter by an index, whose gradient is right."""
+    extent = 1 + sum((n - 1) * s for n, s in zip(input.shape, input.stride()))
+    own = torch.arange(extent).as_strided(input.shape, input.stride()).flatten()
+    first = input.storage_offset()
+    start = first if storage_offset is None else storage_offset
+    places = torch.arange(start - first + extent + input.numel()).as_strided(size, stride)
+    places = (places + start - first).flatten()
+    memory = input.new_zeros(extent).index_put((own,), input.flatten())
+    memory = memory.index_put((places,), src.flatten().to(input.dtype))
+    return memory[own].reshape(input.shape)
 
 
 # It reaches beyond the gradient's memory, which is as large as the input.
@@ -147,24 +171,30 @@ def _(c: Case) -> bool:
 
 @documented("**`interpolate`**")
 def _(c: Case) -> bool:
-    if "interpolate(" not in c.statement or not only_the_infinite_differs(c):
+    if "interpolate(" not in c.statement or is_derivative(c) or not only_the_infinite_differs(c):
         return False
     given = (x for x in c.used if x is not c.theirs)
     return any(n == m for x in given for n, m in zip(x.shape[2:], c.theirs.shape[2:]))
 
 
-# Its gradient, where a gradient or an element is infinite.
+# Its gradient, where one that is infinite arrives, of sizes that are there.
 @documented("**`interpolate`**")
 def _(c: Case) -> bool:
-    return c.derives("Upsample") and only_the_infinite_differs(c)
+    nodes = [n for x in c.derived for n in graph_of(x) if n.name().startswith("Upsample")]
+    return any(map(keeps_a_size, nodes)) and only_the_infinite_differs(c)
+
+
+def keeps_a_size(upsampling: Node) -> bool:
+    made = upsampling._input_metadata[0].shape[2:]
+    of = getattr(upsampling, "_saved_self_sym_sizes", None)
+    return any(n == m for n, m in zip(made, of[2:] if of else upsampling._saved_output_size))
 
 
 # The weights of an element at an edge are one.
 @documented("**`interpolate`**")
 def _(c: Case) -> bool:
-    return "bicubic" in c.called and all_that_differ(
-        c, lambda ours, theirs: ours.isinf() & theirs.isnan()
-    )
+    weighs = "bicubic" in c.called or c.derives("UpsampleBicubic")
+    return weighs and all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
 
 
 # A flag by position, which PyTorch takes for another one.
@@ -226,23 +256,32 @@ def _(c: Case) -> bool:
 # Of a number among elements that lie in another order, or are many.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    number = re.search(r"\bisin\((elements=)?-?\d", c.statement) is not None
-    wide = c.aspect == "values" and any(x.dtype is torch.float32 for x in c.used)
-    return number and (wide or c.only_theirs_raises("view size is not compatible"))
+    number = re.search(r"\bisin\((?:elements=)?(-?\d[\d.e+-]*)", c.statement)
+    if number is None:
+        return False
+    among = next((x for x in c.used if x.dtype is torch.float32), None)
+    there = among is not None and bool((among == float(number[1])).any())
+    wide = (
+        among is not None and c.difference.ours == f"bool {there != ('invert=True' in c.statement)}"
+    )
+    return (wide and c.aspect == "values") or c.only_theirs_raises("view size is not compatible")
 
 
 # Elements that are multiplied by zeros are left away, whatever they are.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    products = "cumprod" in c.history and c.derives("Cumprod", "torch::autograd::CopySlices")
+    of = c.named("\n".join(re.findall(r".*\bcumprod_?\(.*", c.history)))
+    lost = any(bool((x == 0).any()) and not x.isfinite().all() for x in of)
+    products = lost and c.derives("Cumprod", "torch::autograd::CopySlices")
     return products and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
 
 
-# The slope is 0 there, whose own is not.
+# The slope is 0 where both are, whose own is not.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    angles = re.search(r"\ba(rc)?tan2_?\(", c.history) is not None and is_derivative(c)
-    again = angles and "create_graph=True" in c.history
+    of = c.named("\n".join(re.findall(r".*\ba(?:rc)?tan2_?\(.*", c.history)))
+    zeros = [x for x in of if bool((x == 0).any())]
+    again = len(zeros) > 1 and is_derivative(c) and "create_graph=True" in c.history
     return again and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
 
 
@@ -293,7 +332,11 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises("multi_margin_loss_backward is not|_cdist_backward' is not")
+    alone = "multi_margin_loss_backward is not|_cdist_backward' is not|"
+    by_target = (
+        "'soft_margin_loss_backward' is not differentiable with respect to argument 'target'"
+    )
+    return c.only_theirs_raises(alone + by_target)
 
 
 @documented("**`vander`** has a gradient")

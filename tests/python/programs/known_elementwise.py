@@ -6,15 +6,14 @@ import re
 
 import torch
 
-from .case import Case, documented, graph_of, has_node, is_derivative
+from .case import Case, documented, graph_of, has_node, is_derivative, keeps
 from .elements import (
     all_that_differ,
     numbers_of,
-    only_the_infinite_differs,
     only_theirs_is_nan,
     where_different,
 )
-from .exact import is_rounding
+from .exact import converted, is_integral, is_result_of, is_rounding, is_unsigned
 
 
 @documented("**More is taken**")
@@ -128,24 +127,29 @@ def _(c: Case) -> bool:
 
 @documented("**`logcumsumexp`**")
 def _(c: Case) -> bool:
-    with_graph = is_derivative(c) and "create_graph=True" in c.history
-    at_zero = any(bool((x.detach() == 0).any()) for x in c.floats)
-    return c.aspect == "values" and with_graph and at_zero and c.derives("Logcumsumexp")
+    if "create_graph=True" not in c.history or not c.derives("Logcumsumexp"):
+        return False
+    in_steps = re.sub(r"t\.logcumsumexp\((x\d+)", r"t.cumsum(\1.exp()", c.history)
+    in_steps = re.sub(r"(x\d+)\.logcumsumexp\(", r"\1.exp().cumsum(", in_steps)
+    in_steps = re.sub(r"((?:t|exp\(\))\.cumsum\(.*)", r"\1.log()", in_steps)
+    return is_result_of(c, in_steps)
 
 
 # At NaN, depending on the element's place in a vector.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    steps = c.derives("Hardtanh", "Hardshrink", "Softshrink", "Hardswish")
-    return c.aspect == "values" and steps and any(bool(x.isnan().any()) for x in c.floats)
+    names = ("Hardtanh", "Hardshrink", "Softshrink", "Hardswish")
+    steps = [n for x in c.derived for n in graph_of(x) if n.name().startswith(names)]
+    there = any(bool(x.isnan().any()) for x in c.floats)
+    at_nan = there and any(keeps(n, lambda x: bool(x.isnan().any())) for n in steps)
+    return c.aspect == "values" and at_nan
 
 
 # 2 to the power of an integer is one.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    integers = [x.detach() for x in c.tensors.values() if not x.is_floating_point()]
-    cut = any(bool(((x < 0) | (x > 30)).any()) for x in integers)
-    return c.aspect == "values" and cut and c.derives("Ldexp")
+    by_floats = converted(c, r"\bldexp_?\(", is_integral, "double()")
+    return c.derives("Ldexp") and is_result_of(c, by_floats)
 
 
 # Of operands that are far apart.
@@ -157,15 +161,20 @@ def _(c: Case) -> bool:
 # At 0, where PyTorch's second derivative is not that of its first.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    zeros = any(bool((x == 0).any()) for x in c.floats)
-    return c.aspect == "values" and zeros and c.derives("PreluKernelBackward")
+    names = "PreluKernelBackwardB"
+    slopes = [n for x in c.derived for n in graph_of(x) if n.name().startswith(names)]
+    at_zero = any(keeps(n, lambda x: bool((x == 0).any())) for n in slopes)
+    return c.aspect == "values" and at_zero
 
 
 # At -0 where a graph is built, and with bounds at NaN.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
+    of = c.named("\n".join(re.findall(r".*\blogit_?\(.*", c.history)))
+    bounded = any(bool(x.isnan().any()) for x in of)
+
     def wrong(ours, theirs):
-        return (ours.isinf() & (ours == -theirs)) | ours.isnan()
+        return (ours.isinf() & (ours == -theirs)) | (ours.isnan() if bounded else False)
 
     return c.derives("Logit") and all_that_differ(c, wrong)
 
@@ -180,9 +189,10 @@ def _(c: Case) -> bool:
 # A number without a sign is negated.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    unsigned = any(x.dtype in (torch.uint8, torch.bool) for x in c.tensors.values())
-    wrong = c.aspect == "values" or c.only_theirs_raises("Negation, the `-` operator, on a bool")
-    return unsigned and wrong and c.derives("Atan2")
+    if not c.derives("Atan2"):
+        return False
+    wider = converted(c, r"\ba(rc)?tan2_?\(", is_unsigned, "long()")
+    return c.only_theirs_raises("Negation, the `-` operator, on a bool") or is_result_of(c, wider)
 
 
 @documented("**Where PyTorch is wrong**")
@@ -199,19 +209,40 @@ def is_power_of_mask(node: object) -> bool:
         return False
 
 
+# Its exponents are smaller by 1, which wraps around.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    least = any(map(holds_the_least, c.tensors.values()))
+    return least and c.aspect == "values" and c.derives("PowBackward1")
+
+
+def holds_the_least(x: torch.Tensor) -> bool:
+    """Of negative integers, whose magnitude none has."""
+    signed = x.dtype in (torch.int8, torch.int16, torch.int32, torch.int64)
+    return signed and bool((x == torch.iinfo(x.dtype).min).any())
+
+
+# It has another sign.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not re.search(r"\bgcd_?\(", c.statement):
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    return bool((ours.abs() == theirs.abs()).all()) and any(map(holds_the_least, c.used))
+
+
 # Of a factor whose negative wraps around.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    unsigned = any(x.dtype in (torch.uint8, torch.bool) for x in c.tensors.values())
-    return c.aspect == "values" and unsigned and c.derives("Addcdiv")
+    wider = converted(c, r"\baddcdiv_?\(", is_unsigned, "long()")
+    return c.derives("Addcdiv") and is_result_of(c, wider)
 
 
 # The product of the number and a factor of integers, which may not fit into these.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    factors = c.named(" ".join(re.findall(r".*\baddcmul_?\(.*value=.*", c.history)))
-    narrow = any(not x.is_floating_point() and x.dtype is not torch.int64 for x in factors)
-    return c.aspect == "values" and narrow and c.derives("Addcmul")
+    wider = converted(c, r"\baddcmul_?\(.*value=", is_integral, "long()")
+    return c.derives("Addcmul") and is_result_of(c, wider)
 
 
 # The quotient of the factor by integers, in place.
@@ -237,5 +268,6 @@ def _(c: Case) -> bool:
 
 @documented("`binary_cross_entropy_with_logits` of an infinite target")
 def _(c: Case) -> bool:
-    loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.statement)
-    return loss is not None and only_the_infinite_differs(c)
+    loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.called)
+    infinite = loss is not None and any(bool(x.isinf().any()) for x in c.used)
+    return infinite and all_that_differ(c, lambda ours, theirs: ours.isnan())

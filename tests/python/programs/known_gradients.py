@@ -437,6 +437,15 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(CHANGED) and len(written) > 0
 
 
+# A view of what was detached, and written: PyTorch makes it again, of what has no graph.
+@documented("**`detach_`** works on views too")
+def _(c: Case) -> bool:
+    detached = c.named(" ".join(re.findall(r"\bx\d+(?=\.detach_\(\))", c.history)))
+    stays = any(x._base is y and y._version for x in c.derived for y in detached)
+    more = c.aspect == "type" and c.difference.theirs == "None"
+    return stays and (more or c.only_ours_raises("derivative for aten::.* is not implemented"))
+
+
 # PyTorch's op has kept a view of what was detached.
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
@@ -456,7 +465,9 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     integers = c.aspect == "values" and isinstance(c.theirs, torch.Tensor)
     divides = re.search(r"(divide|div|remainder|fmod)_\(|(//|%)=", c.statement) is not None
-    return integers and divides and not c.theirs.is_floating_point()
+    by_zero = re.search(r"(\(|= )(other=)?(0|False)\b(?!\.)", c.statement) is not None
+    by_zero = by_zero or any(bool((x == 0).any()) for x in c.used)
+    return integers and divides and by_zero and not c.theirs.is_floating_point()
 
 
 @documented("**Hooks**")

@@ -1,4 +1,4 @@
-"""What is known of numbers and memory."""
+"""What is known of numbers, and of memory that several of them share."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    keeps,
     share_memory,
 )
 from .elements import (
@@ -24,98 +25,18 @@ from .elements import (
     only_the_infinite_differs,
     only_theirs_is_nan,
 )
-from .exact import is_rounding, may_be_rounding
+from .exact import (
+    converted,
+    is_result_of,
+    is_rounding,
+    is_unsteady,
+    magnitudes,
+    may_be_rounding,
+)
+from .known_memory import repeats
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
-
-
-# ---- numbers
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return (
-        c.aspect == "strides"
-        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid|rrelu|RReLU", c.called) is not None
-    )
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    loss = re.search(r"rsub\(|stack\(|unique\w*\(|reduction='none'", c.statement)
-    return c.aspect == "strides" and loss is not None
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"\bldexp\(", c.statement) is not None
-
-
-# Of an expanded operand that PyTorch converts first.
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    given = [x for x in c.used if x is not c.theirs]
-    if c.aspect != "strides":
-        return False
-    to_floats = (
-        isinstance(c.theirs, torch.Tensor) and c.theirs.is_floating_point()
-    )  # what computes in floats converts all integers
-    return any(
-        repeats(x) and (x.dtype is not y.dtype or (to_floats and not x.is_floating_point()))
-        for x in given
-        for y in given
-    )
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return ".storage_offset()" in c.statement and "deepcopy(" in c.history
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    made = r"(x\d+) = .*(?:nonzero|argwhere|scaled_dot_product_attention)\("
-    found = re.findall(made, c.history)
-    return ".stride()" in c.statement and any(c.statement.endswith(f"{x}.stride()") for x in found)
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return ".stride()" in c.statement and c.uses_returned_gradient
-
-
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    if ".stride()" not in c.statement or not re.search(r"matmul\(|@|solve_triangular\(", c.history):
-        return False
-    steps = re.findall(r"\bn\d+", c.statement)  # one for each dimension
-    d = steps.index(c.difference.place)
-    return any(x.dim() == len(steps) and x.shape[d] == 1 for x in c.used)
-
-
-# Of convolutions in groups.
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
-
-
-# Where factors have dimensions of size 1, which are left away before they are multiplied.
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    factors = [x for x in c.used if x is not c.theirs]
-    return c.aspect == "strides" and "einsum(" in c.statement and any(1 in x.shape for x in factors)
-
-
-# Of what an index of tensors gives, too.
-@documented("**Memory order**")
-def _(c: Case) -> bool:
-    return c.aspect == "strides" and re.search(r"\]$", c.statement) is not None
 
 
 # The second derivative by the bias of layer_norm, if by nothing else.
@@ -168,7 +89,8 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and "max_norm" in c.called and any(map(has_zero_row, c.used))
+    scaled = "max_norm" in c.called and any(map(has_zero_row, c.used))
+    return scaled and all_that_differ(c, lambda _, theirs: theirs == 0)
 
 
 # Memory of which an element has several places in a tensor.
@@ -190,13 +112,6 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     spread = any(has_node(x, "AsStrided") for x in c.derived)
     return c.aspect == "values" and spread and any(map(repeats, c.tensors.values()))
-
-
-def repeats(x: torch.Tensor) -> bool:
-    extent = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
-    return x.numel() > 0 and (
-        torch.arange(extent).as_strided(x.shape, x.stride()).unique().numel() < x.numel()
-    )
 
 
 def has_zero_row(x: torch.Tensor) -> bool:
@@ -236,7 +151,11 @@ def _(c: Case) -> bool:
     if not product or not isinstance(c.theirs, torch.Tensor) or not c.theirs.is_floating_point():
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    terms = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
+    terms = magnitudes(c)
+    if terms is None:  # in place, or of a module
+        terms = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
+    else:
+        terms = terms.double().flatten()
     rounding = 16 * torch.finfo(c.theirs.dtype).eps * terms
     same = (ours == theirs) | (ours.isnan() & theirs.isnan())
     return bool((same | ((ours - theirs).abs() <= rounding)).all())
@@ -248,8 +167,12 @@ def _(c: Case) -> bool:
     if c.aspect != "values" or "cross(" not in c.statement:
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    largest_product = max(1.0, *map(largest, c.used)) ** 2
-    rounding = torch.finfo(c.theirs.dtype).eps * largest_product
+    given = [x.detach().double().abs() for x in c.used if x is not c.theirs]
+    a, b = torch.broadcast_tensors(given[0], given[-1])
+    named = re.search(r"\((?:.*, )?(?:dim=)?(-?\d+)\)$", c.statement)
+    along = int(named[1]) if named else -1 if "linalg" in c.statement else a.shape.index(3)
+    terms = a.roll(1, along) * b.roll(-1, along) + a.roll(-1, along) * b.roll(1, along)
+    rounding = 2 * torch.finfo(c.theirs.dtype).eps * terms.flatten()
     return bool(((ours == theirs) | ((ours - theirs).abs() <= rounding)).all())
 
 
@@ -278,7 +201,7 @@ def _(c: Case) -> bool:
 @documented("**Factorisations**")
 def _(c: Case) -> bool:
     spectra = c.aspect == "values" and c.derives("LinalgSvd")
-    return spectra and (may_be_rounding(c) or any(map(is_singular, c.floats)))
+    return spectra and (may_be_rounding(c) or (any(map(is_singular, c.floats)) and is_unsteady(c)))
 
 
 def is_singular(x: torch.Tensor) -> bool:
@@ -339,6 +262,15 @@ def _(c: Case) -> bool:
     return scaled and c.aspect == "values" and c.derives("Embedding")
 
 
+# Of integers, whose steps are cut off.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or "linspace(" not in c.statement or c.theirs.is_floating_point():
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    return bool(((ours - theirs).abs() <= 1).all())
+
+
 # What sums of many leave where they cancel.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -363,14 +295,21 @@ def _(c: Case) -> bool:
 # The arc sine of a correlation that is 1, or nearly, has no end to its slope.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    steep = "corrcoef(" in c.history and c.derives("Asin", "Acos")
-    return steep and c.aspect == "values"
+    made = c.named(" ".join(re.findall(r"^(x\d+) = .*\bcorrcoef\(", c.history, re.M)))
+    steep = any(bool(((x.detach().abs() - 1).abs() <= 1e-5).any()) for x in made)
+    return steep and c.derives("Asin", "Acos") and is_unsteady(c)
 
 
 # A sum of a window that is 0, or nearly, has another sign.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and c.derives("Sign") and "lp_pool" in c.history
+    sums = [n for x in c.derived for n in graph_of(x) if n.name().startswith("Abs")]
+    nearly = any(keeps(n, lambda x: smallest_of(x) <= 1e-5 * max(1.0, largest(x))) for n in sums)
+    return c.aspect == "values" and nearly and c.derives("Sign") and "lp_pool" in c.history
+
+
+def smallest_of(x: torch.Tensor) -> float:
+    return float(x.detach().abs().min()) if x.numel() else math.inf
 
 
 # Distances that are made of products: their squares are what is left of terms that cancel.
@@ -400,9 +339,7 @@ def _(c: Case) -> bool:
     if c.aspect != "values" or not c.derives("Div", "LinalgCross"):
         return False
     itself = r"\((x\d+), (?:\w+=)?\1\b|(x\d+)\.\w+\((?:\w+=)?\2\b|(x\d+) / \3\b"
-    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    same = (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() <= 1e-2)
-    return re.search(itself, c.history) is not None and bool(same.all())
+    return re.search(itself, c.history) is not None and is_unsteady(c)
 
 
 # What is left of huge terms that cancel decides on which side an activation is flat.
@@ -430,7 +367,11 @@ def has_constant_channel(x: torch.Tensor) -> bool:
 def _(c: Case) -> bool:
     normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
     huge = any(largest(x) > math.sqrt(torch.finfo(x.dtype).max) for x in c.floats)
-    return c.aspect == "values" and bool(normalises) and huge
+
+    def lost(ours, theirs):
+        return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
+
+    return bool(normalises) and huge and all_that_differ(c, lost)
 
 
 @documented("**`batch_norm`** of infinities")
@@ -477,12 +418,7 @@ def is_expanded_index(x: torch.Tensor) -> bool:
 
 @documented("**`var_mean` and `std_mean`**")
 def _(c: Case) -> bool:
-    return (
-        "_mean(" in c.statement
-        and c.aspect == "values"
-        and isinstance(c.theirs, torch.Tensor)
-        and bool(c.theirs.isnan().any())
-    )
+    return "_mean(" in c.statement and only_theirs_is_nan(c)
 
 
 @documented("**`x.addmm_(x, x)`**")
@@ -555,8 +491,11 @@ def _(c: Case) -> bool:
 # batch_norm with statistics or parameters that are a part of other memory.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    apart = any(x.dim() == 1 and x.stride(0) != 1 for x in c.tensors.values())
-    return c.aspect == "values" and apart and c.derives("NativeBatchNorm")
+    def is_apart(x: torch.Tensor) -> bool:
+        return x.dim() == 1 and x.stride(0) != 1
+
+    together = converted(c, r"batch_norm\(", is_apart, "contiguous()")
+    return c.derives("NativeBatchNorm") and is_result_of(c, together)
 
 
 # Of infinities, by prod.

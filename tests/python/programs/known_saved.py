@@ -62,6 +62,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "MaxPool3DWithIndicesBackward0": "self|result1",
     "MaxPool3DWithIndicesBackwardBackward0": "indices",
     "LeakyReluBackward1": "result",
+    "LinalgHouseholderProductBackward0": "input|result",
+    "LinalgLstsqBackward0": "solution",
     "LinalgSlogdetBackward0": "sign",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
     "MaskedScatterBackward0": "mask",
@@ -80,7 +82,9 @@ KEPT_BY_PYTORCH_ALONE = {
     "RemainderBackward1": "other",
     "RreluWithNoiseBackward0": "self",
     "SgnBackward0": "self|result",
+    "SpecialXlog1PyBackward0": "other",
     "StdMeanBackward0": "result0",
+    "TriangularSolveBackward0": "self",
     "VarMeanBackward0": "result0",
 }
 # Whose result, in place, is computed apart here and then copied: a later write does not reach what is kept.
@@ -96,6 +100,7 @@ KEPT_FOR_RESULT = {
 }
 # What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
 KEPT_FOR = {
+    ("AddcdivBackward0", "tensor2"): [1, 2],
     ("AddmmBackward0", "mat1"): [2],
     ("AddmmBackward0", "mat2"): [1],
     ("BmmBackward0", "mat2"): [0],
@@ -111,9 +116,7 @@ KEPT_FOR = {
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
     ("LeakyReluBackwardBackward0", "self"): [0],
-    ("LinalgLstsqBackward0", "solution"): [0],
-    ("LinalgLuBackward0", "L"): [],
-    ("LinalgLuBackward0", "U"): [],
+    ("LinalgLstsqBackward0", "b"): [0],
     ("LinalgLuSolveBackward0", "result"): [0],
     ("LinalgSolveExBackward0", "A"): [],
     ("LinalgSolveExBackward0", "result"): [0],
@@ -133,6 +136,9 @@ KEPT_FOR = {
     ("SoftshrinkBackwardBackward0", "self"): [0],
     ("TriangularSolveBackward0", "solution"): [1],
 }
+ATTENTION = "ScaledDotProductFlashAttentionForCpuBackward0"
+# The same of attention in float64 on a GPU, where it is made of products, in PyTorch too.
+KEPT_BY_PRODUCTS = {"query": [1], "key": [0], "value": [0, 1], "output": [], "attn_mask": []}
 
 
 @documented(KEEPS)
@@ -190,6 +196,7 @@ def is_constant(node: Node) -> bool:
 def is_kept_by_pytorch_alone(c: Case, node: Node, what: str) -> bool:
     return (
         by_pytorch_alone(node, what, c.asked)
+        or is_kept_by_no_product(c, node, what)
         or is_copied(node, what)
         or is_for_another_result(c, node, what)
     )
@@ -203,18 +210,28 @@ def is_for_another_result(c: Case, node: Node, what: str) -> bool:
     return needed is not None and all(output != needed for n, output in edges if n is node)
 
 
+def is_kept_by_no_product(c: Case, node: Node, what: str) -> bool:
+    made_of_products = c.device != "cpu" and node.name() == ATTENTION
+    if not made_of_products or dtype_at(node) is not torch.float64 or what not in KEPT_BY_PRODUCTS:
+        return False
+    return not any(leads(node, edge, c.asked) for edge in KEPT_BY_PRODUCTS[what])
+
+
 def is_copied(node: Node, what: str) -> bool:
     """Whether it is a result in place: one of a new tensor is at version 0."""
     in_place = not why_changed(node, what).endswith("expected version 0")
     return node.name() in COPIED_IN_PLACE and what == "result" and in_place
 
 
-def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
-    def leads(edge: int) -> bool:
-        behind = graph_behind(node.next_functions[edge][0])
-        return bool(behind) if asked is None else not asked.isdisjoint(behind)
+def leads(node: Node, edge: int, asked: set[Node] | None) -> bool:
+    """Whether that edge leads to what is asked for."""
+    behind = graph_behind(node.next_functions[edge][0])
+    return bool(behind) if asked is None else not asked.isdisjoint(behind)
 
-    if not any(map(leads, range(len(node.next_functions)))):  # it runs in vain
+
+def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
+    used = [leads(node, edge, asked) for edge in range(len(node.next_functions))]
+    if not any(used):  # it runs in vain
         return True
     volumes = node.name() == "ConvolutionBackward0" and len(node._input_metadata[0].shape) == 5
     if volumes and what == "input":  # ours is of images, which are copies
@@ -224,7 +241,7 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     if is_constant(node):
         return True
     if (node.name(), what) in KEPT_FOR:
-        return not any(map(leads, KEPT_FOR[node.name(), what]))
+        return not any(used[edge] for edge in KEPT_FOR[node.name(), what])
     match node.name():
         case "PowBackward0":  # what the derivative of a square is multiplied with
             return node._saved_exponent <= 1
@@ -232,7 +249,7 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
             adds = node._saved_reduce in ("sum", "mean")
-            return adds and (what != "index" or (node._saved_include_self and not leads(1)))
+            return adds and (what != "index" or (node._saved_include_self and not used[1]))
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
             return dtype_at(node) != dtype_at(node.next_functions[0][0])
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
@@ -332,14 +349,11 @@ def _(c: Case) -> bool:
     return copied and any(names_changed(c.difference.theirs, x) for x in written)
 
 
-# With a graph attention is computed once more, from its inputs; a GPU composes that of float64.
+# With a graph attention is computed once more, from its inputs.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    kept = {(n.name(), what) for n, what in reported(c)}
-    alone = {"output"} if c.device == "cpu" else {"output", "attn_mask"}
-    attends = {("ScaledDotProductFlashAttentionForCpuBackward0", what) for what in alone}
-    composed = "create_graph=True" in c.statement or c.device != "cpu"
-    return len(kept) > 0 and kept <= attends and composed and c.only_theirs_raises(CHANGED)
+    again = "create_graph=True" in c.statement and c.only_theirs_raises(CHANGED)
+    return again and {(n.name(), what) for n, what in reported(c)} == {(ATTENTION, "output")}
 
 
 # Indices of which PyTorch keeps a row-major copy.
@@ -417,6 +431,8 @@ def _(c: Case) -> bool:
     kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
     # Of images cross_entropy keeps the matrix of their positions.
     kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
+    # A GPU composes the attention of float64, and keeps what it multiplies in another shape.
+    kept += [x for x in operands if x._version and x.dtype is torch.float64 and c.device != "cpu"]
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
     return c.only_ours_raises(CHANGED) and products and len(kept) > 0
 
@@ -437,6 +453,27 @@ def _(c: Case) -> bool:
     operands = re.findall(r"scaled_dot_product_attention\((.*)\)", c.history)
     of = c.tensors.get(c.difference.place.removesuffix(".grad"))
     return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
+
+
+# With a graph these are computed once more, from their inputs, and need nothing of the nodes that made their results.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    inner = nodes_within(
+        c, "|".join([*layers, "lstm", "gru", "rnn_tanh", "rnn_relu", "linear_cross_entropy"])
+    )
+    again = len(c.forgotten) > 0 and "create_graph=True" in c.history
+    known = all(n in inner or is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
+    return again and known and c.only_theirs_raises(SECOND_TIME)
+
+
+def nodes_within(c: Case, functions: str) -> set[Node]:
+    """What lies between the results and the operands of calls of these functions."""
+    nodes: set[Node] = set()
+    for made, of in re.findall(rf"^(.*?) = (.*\b(?:{functions})\(.*)", c.history, re.M):
+        before = {n for x in c.named(of) for n in graph_of(x)}
+        nodes |= {n for x in c.named(made) for n in graph_of(x)} - before
+    return nodes
 
 
 # With a graph these are computed once more, from their inputs.
@@ -478,6 +515,7 @@ def _(c: Case) -> bool:
         "DivBackward1",
         "MulBackward1",
         "RoundBackward1",
+        "SoftMarginLoss",
         "Deg2Rad",
         "Rad2Deg",
     )
@@ -522,6 +560,10 @@ def _(c: Case) -> bool:
 
 
 def serves(node: Node) -> bool:
-    """Whether PyTorch alone computes the node's gradient from its result."""
+    """Whether PyTorch alone computes the node's gradient from its result, or all of it."""
     kept = KEPT_BY_PYTORCH_ALONE.get(node.name(), "").split("|")
-    return "result" in kept or node.name() in COPIED_IN_PLACE or is_solved_apart(node)
+    alone = not {"result", "solution"}.isdisjoint(kept) or node.name() in COPIED_IN_PLACE
+    in_steps = (
+        node.name() == "CholeskySolveBackward0"
+    )  # ours solves by one factor, then by the other
+    return alone or in_steps or is_solved_apart(node)

@@ -7,7 +7,72 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
 from programs.compare import Settings, compare  # noqa: E402
 
+LU_WRITTEN = """
+x1 = t.tensor([3.0, 1.0, 4.0, 1.0, 5.0, 9.0])[:t.ones({0}).numel()].reshape({0}).requires_grad_()
+x2 = t.linalg.lu(x1)
+x3 = x2[1].sum() + x2[2].sum()
+with t.no_grad():
+    x2[{1}].mul_(1)
+x3.backward()
+"""
+
 FOUND = {
+    "parts that tensor_split gives are slices, each by itself": """
+x1 = t.tensor([0.0, 1.0, 2.0], requires_grad=True)
+for x2, x3 in [x1.tensor_split(3)[:2], x1.hsplit(3)[:2], x1[:, None].vsplit(3)[:2], x1[None, None].dsplit(3)[:2]]:
+    x4 = x3.exp()
+    x4.floor_()
+    n5, = t.autograd.grad(x4.sum(), [x2], allow_unused=True)
+""",
+    "the factors of a matrix are kept": LU_WRITTEN.format("2, 2", 0),
+    "the factors of a wide matrix are kept": LU_WRITTEN.format("2, 3", 1),
+    "the factors of a tall matrix are kept": LU_WRITTEN.format("3, 2", 2),
+    "no residuals have a place in the graph": """
+x1, x2 = t.ones(2, 2, requires_grad=True), t.ones(2, 1, requires_grad=True)
+x3 = t.linalg.lstsq(x1, x2).residuals
+x4, x5 = t.autograd.grad(x3.sum(), [x1, x2], allow_unused=True)
+""",
+    "an instance_norm of nothing is a tensor of its own": """
+x1 = t.zeros((0, 2, 3), requires_grad=True)
+x2 = t.nn.functional.instance_norm(x1)
+x2.mul_(2)
+x2.sum().backward()
+with t.no_grad():
+    x3 = t.nn.functional.instance_norm(x1)
+    x3.zero_()
+""",
+    "a leaf is no place for a scatter, whatever the index": """
+x1 = t.zeros(4, 0, 3).requires_grad_()
+x2 = x1.index_reduce_(-2, t.tensor([0, 0]), t.ones(4, 2, 3), 'amax', include_self=False)
+x3 = x1.scatter_reduce_(1, t.zeros(4, 2, 3, dtype=t.int64), t.ones(4, 2, 3), 'amax')
+""",
+    "the product of one matrix is a tensor of its own": """
+x1 = t.ones(2, 2, requires_grad=True)
+x2 = t.chain_matmul(x1)
+x2.mul_(2)
+""",
+    "the largest of no sums is a constant": """
+x1, x2 = t.zeros(2, 0, requires_grad=True), t.zeros(2, 0, 3, requires_grad=True)
+x3, x4, x5 = t.linalg.matrix_norm(x1, 1), t.linalg.norm(x1, 2), t.linalg.matrix_norm(x2, t.inf, keepdim=True)
+x6 = t.linalg.matrix_norm(x1, t.inf)
+""",
+    "the steps of soft_margin_loss": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = t.nn.functional.soft_margin_loss(x1, t.tensor([0.0]))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.backward()
+x2.backward()
+""",
+    "the divisor of the least integer": """
+x1, x2 = t.tensor([-128, 15], dtype=t.int8), t.tensor([126, -128], dtype=t.int8)
+x3 = x1.gcd(x2)
+""",
+    "the least integer as an exponent": """
+x1 = t.tensor([0.0, -1e30], requires_grad=True)
+x2 = t.tensor([-2147483648, -2147483648], dtype=t.int32)
+x3 = x1.pow(x2)
+x3.sum().backward()
+""",
     "the mean of a whole line has a constant gradient": """
 x1 = t.ones(2, 3, 4, requires_grad=True)
 t.adaptive_avg_pool1d(x1, 1).sum().backward(create_graph=True)

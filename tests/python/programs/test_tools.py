@@ -1,5 +1,6 @@
 """Would a fault be found? Faults are planted in dumbtorch; random programs must find them and become small."""
 
+import contextlib
 import itertools
 import os
 import re
@@ -224,6 +225,24 @@ def test_what_is_compared_of_errors(errors, seen, monkeypatch):
     monkeypatch.setattr(dt.Tensor, "mm", other_error)
     found = compare(ONE + "x2 = x1.mm(x1)", Settings(errors=errors))
     assert found is None if seen is None else found.aspect == seen
+
+
+def bad_index(*_):
+    raise IndexError("gather: index 3 is out of bounds")
+
+
+def test_what_a_device_reports_late_is_a_finding(monkeypatch):
+    monkeypatch.setattr(dt.Tensor, "cpu", bad_index)
+    found = compare(ONE)
+    assert (found.aspect, found.place, found.theirs) == ("raised", "x1", "no error")
+
+
+def test_what_is_refused_and_begun_is_a_finding(monkeypatch):
+    """It leaves a bad index behind, which the next statement would be blamed for."""
+    monkeypatch.setattr("programs.compare._default_device", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(dt.cuda, "synchronize", bad_index)
+    found = compare("x1 = t.ones(3).mul_(t.ones(7))", Settings(device="cuda"))
+    assert "and later IndexError: gather" in found.ours
 
 
 def test_a_backward_of_nothing_is_an_error_in_both():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from . import _ops, _types
+from ._numpy import is_number
+from ._runtime import is_plain
 
 
 def fill_diagonal_(x, fill_value, wrap: bool):
@@ -22,7 +24,8 @@ def fill_diagonal_(x, fill_value, wrap: bool):
 
 def copy_(input, src, non_blocking=False):
     """In place: the elements of a tensor, or a number."""
-    if isinstance(src, (bool, int, float)):
+    if is_plain(src):
+        src = src.item() if is_number(src) else src
         dtype = _types.float64 if isinstance(src, float) else None
         src = _ops.full((), src, dtype=dtype, device=input.device)
     return _ops.copy_(input, src, non_blocking)

@@ -31,6 +31,7 @@ from ._runtime import (
     handle_list,
     int_list,
     int_or_fail,
+    is_plain,
     keep,
     number_like,
     on_callback_error,
@@ -54,6 +55,7 @@ from ._runtime import (
     take_texts,
     wrap,
 )
+from ._tensor_type import TensorBase
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 
 
@@ -153,7 +155,7 @@ def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         device_type, device_index = device_parts(device)
         out = lib.py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        raise complain(error, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -185,7 +187,7 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         device_type, device_index = device_parts(device)
         out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -217,7 +219,7 @@ def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         device_type, device_index = device_parts(device)
         out = lib.py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        raise complain(error, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -251,7 +253,7 @@ def nn_conv_transpose1d(in_channels, out_channels, kernel_size, *, stride=1, pad
         device_type, device_index = device_parts(device)
         out = lib.py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        raise complain(error, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -285,7 +287,7 @@ def nn_conv_transpose2d(in_channels, out_channels, kernel_size, *, stride=1, pad
         device_type, device_index = device_parts(device)
         out = lib.py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        raise complain(error, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -319,7 +321,7 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
         device_type, device_index = device_parts(device)
         out = lib.py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        raise complain(error, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -532,7 +534,7 @@ def nn_rms_norm(normalized_shape, *, eps=None, elementwise_affine=True, device=N
         device_type, device_index = device_parts(device)
         out = lib.py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RMSNorm", "normalized_shape:i64[] eps:f64? elementwise_affine:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, device, dtype) from None
+        raise complain(error, "RMSNorm", "normalized_shape:i64[1] eps:f64? elementwise_affine:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, device, dtype) from None
     return Module.own(out)
 
 
@@ -575,7 +577,7 @@ def nn_layer_norm(normalized_shape, *, eps=1e-05, elementwise_affine=True, bias=
         device_type, device_index = device_parts(device)
         out = lib.py_nn_layer_norm(normalized_shape_c, len(normalized_shape_c), eps, elementwise_affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LayerNorm", "normalized_shape:i64[] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, bias, device, dtype) from None
+        raise complain(error, "LayerNorm", "normalized_shape:i64[1] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -1778,7 +1780,7 @@ def nn_max_pool1d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         dilation_c = int_list(dilation, 1)
         out = lib.py_nn_max_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "MaxPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
     return Module.own(out)
 
 
@@ -1803,7 +1805,7 @@ def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         dilation_c = int_list(dilation, 2)
         out = lib.py_nn_max_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "MaxPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
     return Module.own(out)
 
 
@@ -1828,7 +1830,7 @@ def nn_max_pool3d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         dilation_c = int_list(dilation, 3)
         out = lib.py_nn_max_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "MaxPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
     return Module.own(out)
 
 
@@ -1850,7 +1852,7 @@ def nn_max_unpool1d(kernel_size, *, stride=None, padding=0):
         padding_c = int_list(padding, 1)
         out = lib.py_nn_max_unpool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool1d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
+        raise complain(error, "MaxUnpool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding) from None
     return Module.own(out)
 
 
@@ -1872,7 +1874,7 @@ def nn_max_unpool2d(kernel_size, *, stride=None, padding=0):
         padding_c = int_list(padding, 2)
         out = lib.py_nn_max_unpool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool2d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
+        raise complain(error, "MaxUnpool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding) from None
     return Module.own(out)
 
 
@@ -1894,7 +1896,7 @@ def nn_max_unpool3d(kernel_size, *, stride=None, padding=0):
         padding_c = int_list(padding, 3)
         out = lib.py_nn_max_unpool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool3d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
+        raise complain(error, "MaxUnpool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding) from None
     return Module.own(out)
 
 
@@ -1917,7 +1919,7 @@ def nn_fractional_max_pool2d(kernel_size, *, output_size=None, output_ratio=None
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_nn_fractional_max_pool2d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "FractionalMaxPool2d", "kernel_size:i64[] output_size:i64[]? output_ratio:f64[]?", kernel_size, output_size, output_ratio) from None
+        raise complain(error, "FractionalMaxPool2d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio) from None
     return Module.own(out)
 
 
@@ -1940,7 +1942,7 @@ def nn_fractional_max_pool3d(kernel_size, *, output_size=None, output_ratio=None
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_nn_fractional_max_pool3d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "FractionalMaxPool3d", "kernel_size:i64[] output_size:i64[]? output_ratio:f64[]?", kernel_size, output_size, output_ratio) from None
+        raise complain(error, "FractionalMaxPool3d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio) from None
     return Module.own(out)
 
 
@@ -1964,7 +1966,7 @@ def nn_avg_pool1d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         padding_c = int_list(padding, 1)
         out = lib.py_nn_avg_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad) from None
+        raise complain(error, "AvgPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad) from None
     return Module.own(out)
 
 
@@ -1989,7 +1991,7 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         padding_c = int_list(padding, 2)
         out = lib.py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        raise complain(error, "AvgPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
     return Module.own(out)
 
 
@@ -2014,7 +2016,7 @@ def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         padding_c = int_list(padding, 3)
         out = lib.py_nn_avg_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        raise complain(error, "AvgPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
     return Module.own(out)
 
 
@@ -2032,7 +2034,7 @@ def nn_adaptive_avg_pool1d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[]", given_sizes(args, output_size)) from None
+        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[1]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2050,7 +2052,7 @@ def nn_adaptive_max_pool1d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[]", given_sizes(args, output_size)) from None
+        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[1]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2071,7 +2073,7 @@ def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 1)
         out = lib.py_nn_lp_pool1d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool1d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+        raise complain(error, "LPPool1d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
     return Module.own(out)
 
 
@@ -2089,7 +2091,7 @@ def nn_adaptive_avg_pool2d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[]", given_sizes(args, output_size)) from None
+        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[1]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2107,7 +2109,7 @@ def nn_adaptive_max_pool2d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[]", given_sizes(args, output_size)) from None
+        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[1]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2129,7 +2131,7 @@ def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 2)
         out = lib.py_nn_lp_pool2d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool2d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+        raise complain(error, "LPPool2d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
     return Module.own(out)
 
 
@@ -2147,7 +2149,7 @@ def nn_adaptive_avg_pool3d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[]", given_sizes(args, output_size)) from None
+        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[1]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2165,7 +2167,7 @@ def nn_adaptive_max_pool3d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[]", given_sizes(args, output_size)) from None
+        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[1]", given_sizes(args, output_size)) from None
     return Module.own(out)
 
 
@@ -2187,7 +2189,7 @@ def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 3)
         out = lib.py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool3d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+        raise complain(error, "LPPool3d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
     return Module.own(out)
 
 
@@ -2208,7 +2210,7 @@ def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Upsample", "size:i64[]? scale_factor:f64[]? mode:enum", size, scale_factor, mode) from None
+        raise complain(error, "Upsample", "size:i64[1]? scale_factor:f64[1]? mode:enum", size, scale_factor, mode) from None
     return Module.own(out)
 
 
@@ -2227,7 +2229,7 @@ def nn_upsampling_nearest2d(*, size=None, scale_factor=None):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_nn_upsampling_nearest2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "UpsamplingNearest2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
+        raise complain(error, "UpsamplingNearest2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor) from None
     return Module.own(out)
 
 
@@ -2247,7 +2249,7 @@ def nn_upsampling_bilinear2d(*, size=None, scale_factor=None):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_nn_upsampling_bilinear2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "UpsamplingBilinear2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
+        raise complain(error, "UpsamplingBilinear2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor) from None
     return Module.own(out)
 
 
@@ -2450,7 +2452,7 @@ def nn_fold(output_size, kernel_size, *, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_nn_fold(output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Fold", "output_size:i64[] kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", output_size, kernel_size, dilation, padding, stride) from None
+        raise complain(error, "Fold", "output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", output_size, kernel_size, dilation, padding, stride) from None
     return Module.own(out)
 
 
@@ -2473,7 +2475,7 @@ def nn_unfold(kernel_size, *, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_nn_unfold(kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Unfold", "kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", kernel_size, dilation, padding, stride) from None
+        raise complain(error, "Unfold", "kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", kernel_size, dilation, padding, stride) from None
     return Module.own(out)
 
 
@@ -2538,7 +2540,7 @@ def nn_zero_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad1d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ZeroPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2555,7 +2557,7 @@ def nn_zero_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad2d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ZeroPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2572,7 +2574,7 @@ def nn_zero_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad3d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ZeroPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2590,7 +2592,7 @@ def nn_constant_pad1d(padding, value):
         padding_c = int_list(padding, 2)
         out = lib.py_nn_constant_pad1d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConstantPad1d", "padding:i64[] value:f64", padding, value) from None
+        raise complain(error, "ConstantPad1d", "padding:i64[1] value:f64", padding, value) from None
     return Module.own(out)
 
 
@@ -2608,7 +2610,7 @@ def nn_constant_pad2d(padding, value):
         padding_c = int_list(padding, 4)
         out = lib.py_nn_constant_pad2d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConstantPad2d", "padding:i64[] value:f64", padding, value) from None
+        raise complain(error, "ConstantPad2d", "padding:i64[1] value:f64", padding, value) from None
     return Module.own(out)
 
 
@@ -2626,7 +2628,7 @@ def nn_constant_pad3d(padding, value):
         padding_c = int_list(padding, 6)
         out = lib.py_nn_constant_pad3d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConstantPad3d", "padding:i64[] value:f64", padding, value) from None
+        raise complain(error, "ConstantPad3d", "padding:i64[1] value:f64", padding, value) from None
     return Module.own(out)
 
 
@@ -2643,7 +2645,7 @@ def nn_reflection_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad1d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ReflectionPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2660,7 +2662,7 @@ def nn_reflection_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad2d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ReflectionPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2677,7 +2679,7 @@ def nn_reflection_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad3d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ReflectionPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2694,7 +2696,7 @@ def nn_replication_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad1d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ReplicationPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2711,7 +2713,7 @@ def nn_replication_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad2d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ReplicationPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2728,7 +2730,7 @@ def nn_replication_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad3d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "ReplicationPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2745,7 +2747,7 @@ def nn_circular_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad1d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "CircularPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2762,7 +2764,7 @@ def nn_circular_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad2d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "CircularPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -2779,7 +2781,7 @@ def nn_circular_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad3d", "padding:i64[]", given_sizes(args, padding)) from None
+        raise complain(error, "CircularPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
     return Module.own(out)
 
 
@@ -3759,7 +3761,7 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation_c = int_list(dilation, 1)
         out = lib.py_conv1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        raise complain(error, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
     return wrap(out)
 
 
@@ -3780,7 +3782,7 @@ def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         dilation_c = int_list(dilation, 1)
         out = lib.py_conv1d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        raise complain(error, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
     return wrap(out)
 
 
@@ -3809,7 +3811,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
         dilation_c = int_list(dilation, 1)
         out = lib.py_conv_transpose1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] output_padding:i64[] groups:i64 dilation:i64[]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+        raise complain(error, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
     return wrap(out)
 
 
@@ -3835,7 +3837,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation_c = int_list(dilation, 2)
         out = lib.py_conv2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        raise complain(error, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
     return wrap(out)
 
 
@@ -3856,7 +3858,7 @@ def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         dilation_c = int_list(dilation, 2)
         out = lib.py_conv2d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        raise complain(error, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
     return wrap(out)
 
 
@@ -3886,7 +3888,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         dilation_c = int_list(dilation, 2)
         out = lib.py_conv_transpose2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] output_padding:i64[] groups:i64 dilation:i64[]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+        raise complain(error, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
     return wrap(out)
 
 
@@ -3911,7 +3913,7 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation_c = int_list(dilation, 3)
         out = lib.py_conv3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        raise complain(error, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
     return wrap(out)
 
 
@@ -3932,7 +3934,7 @@ def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         dilation_c = int_list(dilation, 3)
         out = lib.py_conv3d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        raise complain(error, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
     return wrap(out)
 
 
@@ -3962,7 +3964,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
         dilation_c = int_list(dilation, 3)
         out = lib.py_conv_transpose3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] output_padding:i64[] groups:i64 dilation:i64[]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+        raise complain(error, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
     return wrap(out)
 
 
@@ -3981,7 +3983,7 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -4005,7 +4007,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         size_c = shape_list(size)
         stride_c = shape_list(stride)
         device_type, device_index = device_parts(device)
-        out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4027,7 +4029,7 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         size_c = shape_list(size)
         stride_c = shape_list(stride)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4049,7 +4051,7 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4071,7 +4073,7 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4096,7 +4098,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
-        out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4123,7 +4125,7 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         end_kind, end_i, end_f = read_scalar(end)
         step_kind, step_i, step_f = read_scalar(step)
         device_type, device_index = device_parts(device)
-        out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4148,7 +4150,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
         device_type, device_index = device_parts(device)
-        out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4174,7 +4176,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
         device_type, device_index = device_parts(device)
-        out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4196,7 +4198,7 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         return into(out, eye, n, m, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4218,7 +4220,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
     try:
         s_kind, s_i, s_f = read_scalar(s)
         device_type, device_index = device_parts(device)
-        out = lib.py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4239,7 +4241,7 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_empty_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_empty_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -4260,7 +4262,7 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_zeros_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_zeros_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -4281,7 +4283,7 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_ones_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_ones_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -4304,7 +4306,7 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
     try:
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
-        out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -4324,7 +4326,7 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_empty(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_empty(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4344,7 +4346,7 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_zeros(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_zeros(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4364,7 +4366,7 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_ones(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_ones(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4386,7 +4388,7 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
-        out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -4407,7 +4409,7 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
     try:
         size_c, size_c_n = optional_ints(size, 0)
         device_type, device_index = device_parts(device)
-        out = lib.py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
     return wrap(out)
@@ -4444,7 +4446,7 @@ def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
         data_c = shape_list(data)
         size_c, size_c_n = optional_ints(size, 0)
         device_type, device_index = device_parts(device)
-        out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
     return wrap(out)
@@ -7379,7 +7381,7 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_linalg_vector_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vector_norm", "input:tensor ord:scalar dim:i64[]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
+        raise complain(error, "vector_norm", "input:tensor ord:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -7442,7 +7444,7 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=Non
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_linalg_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "norm", "input:tensor ord:scalar? dim:i64[]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
+        raise complain(error, "norm", "input:tensor ord:scalar? dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -8132,11 +8134,10 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 
 def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05, addend=None, limit=None):
-    """min(relu(batch_norm(input, ...) + addend), limit). On a GPU, where images have their
-    channels last, one kernel does all of it and what lies between is never in memory; its
-    gradient reads a bit of each result. nn.Sequential calls this for a BatchNorm that a
-    ReLU or ReLU6 follows. PyTorch has no such function; its numbers are those of the three
-    in turn.
+    """min(relu(batch_norm(input, ...) + addend), limit). Where images have their channels
+    last, one kernel does all of it and what lies between is never in memory; its gradient
+    reads a bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or
+    ReLU6 follows. PyTorch has no such function; its numbers are those of the three in turn.
 
     Args:
         running_mean: [channels]: used when not training, updated when training; or absent.
@@ -8172,7 +8173,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, ou
         normalized_shape_c = int_list(normalized_shape, 1)
         out = lib.py_layer_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, 0 if bias is None else bias._h, eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "layer_norm", "input:tensor normalized_shape:i64[] weight:tensor? bias:tensor? eps:f64", input, normalized_shape, weight, bias, eps) from None
+        raise complain(error, "layer_norm", "input:tensor normalized_shape:i64[1] weight:tensor? bias:tensor? eps:f64", input, normalized_shape, weight, bias, eps) from None
     return wrap(out)
 
 
@@ -8192,7 +8193,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
         normalized_shape_c = int_list(normalized_shape, 1)
         out = lib.py_rms_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rms_norm", "input:tensor normalized_shape:i64[] weight:tensor? eps:f64?", input, normalized_shape, weight, eps) from None
+        raise complain(error, "rms_norm", "input:tensor normalized_shape:i64[1] weight:tensor? eps:f64?", input, normalized_shape, weight, eps) from None
     return wrap(out)
 
 
@@ -9367,7 +9368,7 @@ def add(input, other, *, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_add(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return add(number_like(input, other), other, alpha=alpha)
         raise complain(error, "add", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
     return wrap(out)
@@ -9405,7 +9406,7 @@ def sub(input, other, *, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_sub(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return sub(number_like(input, other), other, alpha=alpha)
         raise complain(error, "sub", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
     return wrap(out)
@@ -9459,7 +9460,7 @@ def mul(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_mul(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return mul(number_like(input, other), other)
         raise complain(error, "mul", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -9493,7 +9494,7 @@ def true_divide(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_true_divide(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return true_divide(number_like(input, other), other)
         raise complain(error, "true_divide", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -9529,7 +9530,7 @@ def div(input, other, *, rounding_mode=None, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_div(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return div(number_like(input, other), other, rounding_mode=rounding_mode)
         raise complain(error, "div", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
     return wrap(out)
@@ -9565,7 +9566,7 @@ def floor_divide(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_floor_divide(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return floor_divide(number_like(input, other), other)
         raise complain(error, "floor_divide", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -9599,7 +9600,7 @@ def remainder(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_remainder(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input) and isinstance(other, TensorBase):
             return remainder(number_like(input, other), other)
         raise complain(error, "remainder", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -10324,7 +10325,7 @@ def bitwise_and(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_and(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_and(number_like(input, other), other)
         raise complain(error, "bitwise_and", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -10358,7 +10359,7 @@ def bitwise_or(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_or(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_or(number_like(input, other), other)
         raise complain(error, "bitwise_or", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -10392,7 +10393,7 @@ def bitwise_xor(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_xor(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_xor(number_like(input, other), other)
         raise complain(error, "bitwise_xor", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -10427,7 +10428,7 @@ def bitwise_left_shift(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_left_shift(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_left_shift(number_like(input, other), other)
         raise complain(error, "bitwise_left_shift", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -10462,7 +10463,7 @@ def bitwise_right_shift(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_right_shift(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_right_shift(number_like(input, other), other)
         raise complain(error, "bitwise_right_shift", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -11564,7 +11565,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation_c = int_list(dilation, 1)
         out = lib.py_max_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool1d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "max_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
     return wrap(out)
 
 
@@ -11591,7 +11592,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         out = ffi_new("int64_t[2]")
         status = lib.py_max_pool1d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool1d_with_indices", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "max_pool1d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
     if status:
         raise fail()
     return max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11616,7 +11617,7 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         padding_c = int_list(padding, 1)
         out = lib.py_avg_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "avg_pool1d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad) from None
+        raise complain(error, "avg_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad) from None
     return wrap(out)
 
 
@@ -11640,7 +11641,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation_c = int_list(dilation, 2)
         out = lib.py_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool2d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "max_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
     return wrap(out)
 
 
@@ -11667,7 +11668,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         out = ffi_new("int64_t[2]")
         status = lib.py_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool2d_with_indices", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "max_pool2d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
     if status:
         raise fail()
     return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11691,7 +11692,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         padding_c = int_list(padding, 2)
         out = lib.py_avg_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "avg_pool2d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        raise complain(error, "avg_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
     return wrap(out)
 
 
@@ -11715,7 +11716,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation_c = int_list(dilation, 3)
         out = lib.py_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool3d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "max_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
     return wrap(out)
 
 
@@ -11742,7 +11743,7 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         out = ffi_new("int64_t[2]")
         status = lib.py_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool3d_with_indices", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        raise complain(error, "max_pool3d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
     if status:
         raise fail()
     return max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11766,7 +11767,7 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         padding_c = int_list(padding, 3)
         out = lib.py_avg_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "avg_pool3d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        raise complain(error, "avg_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
     return wrap(out)
 
 
@@ -11783,7 +11784,7 @@ def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool1d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool1d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11797,7 +11798,7 @@ def adaptive_max_pool1d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool1d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool1d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11813,7 +11814,7 @@ def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool1d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     if status:
         raise fail()
     return adaptive_max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11833,7 +11834,7 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 1)
         out = lib.py_lp_pool1d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+        raise complain(error, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
     return wrap(out)
 
 
@@ -11855,7 +11856,7 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
         out = lib.py_max_unpool1d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[] stride:i64[]? padding:i64[] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+        raise complain(error, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
     return wrap(out)
 
 
@@ -11870,7 +11871,7 @@ def adaptive_avg_pool2d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool2d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool2d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11884,7 +11885,7 @@ def adaptive_max_pool2d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool2d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool2d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11900,7 +11901,7 @@ def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool2d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     if status:
         raise fail()
     return adaptive_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11920,7 +11921,7 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 2)
         out = lib.py_lp_pool2d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+        raise complain(error, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
     return wrap(out)
 
 
@@ -11942,7 +11943,7 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
         out = lib.py_max_unpool2d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[] stride:i64[]? padding:i64[] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+        raise complain(error, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
     return wrap(out)
 
 
@@ -11957,7 +11958,7 @@ def adaptive_avg_pool3d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool3d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool3d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11971,7 +11972,7 @@ def adaptive_max_pool3d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool3d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool3d", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     return wrap(out)
 
 
@@ -11987,7 +11988,7 @@ def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool3d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[]", input, given_sizes(args, output_size)) from None
+        raise complain(error, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
     if status:
         raise fail()
     return adaptive_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -12007,7 +12008,7 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 3)
         out = lib.py_lp_pool3d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+        raise complain(error, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
     return wrap(out)
 
 
@@ -12029,7 +12030,7 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
         out = lib.py_max_unpool3d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[] stride:i64[]? padding:i64[] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+        raise complain(error, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
     return wrap(out)
 
 
@@ -12052,7 +12053,7 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_fractional_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool2d", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        raise complain(error, "fractional_max_pool2d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
     return wrap(out)
 
 
@@ -12075,7 +12076,7 @@ def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, out
         out = ffi_new("int64_t[2]")
         status = lib.py_fractional_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        raise complain(error, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
     if status:
         raise fail()
     return fractional_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -12100,7 +12101,7 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_fractional_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool3d", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        raise complain(error, "fractional_max_pool3d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
     return wrap(out)
 
 
@@ -12123,7 +12124,7 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
         out = ffi_new("int64_t[2]")
         status = lib.py_fractional_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[] output_size:i64[]? output_ratio:f64[]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        raise complain(error, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
     if status:
         raise fail()
     return fractional_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -12282,7 +12283,7 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -12305,7 +12306,7 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
-        out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -12330,7 +12331,7 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
     try:
         size_c = shape_list(size)
         device_type, device_index = device_parts(device)
-        out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -12352,7 +12353,7 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         return into(out, randperm, n, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad)
+        out = lib.py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad) from None
     if layout is not None or pin_memory:
@@ -12374,7 +12375,7 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -12396,7 +12397,7 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -12420,7 +12421,7 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
-        out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
     if layout is not None or pin_memory:
@@ -13171,7 +13172,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None,
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_sum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sum", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        raise complain(error, "sum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13193,7 +13194,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_mean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mean", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        raise complain(error, "mean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13215,7 +13216,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=No
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_nansum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nansum", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        raise complain(error, "nansum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13237,7 +13238,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_nanmean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nanmean", "input:tensor dim:i64[]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        raise complain(error, "nanmean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13255,7 +13256,7 @@ def count_nonzero(input, dim=None, *, axis=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_count_nonzero(input._h, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "count_nonzero", "input:tensor dim:i64[]?", input, dim) from None
+        raise complain(error, "count_nonzero", "input:tensor dim:i64[1]?", input, dim) from None
     return wrap(out)
 
 
@@ -13367,7 +13368,7 @@ def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_amax(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amax", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "amax", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -13388,7 +13389,7 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_amin(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amin", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "amin", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -13478,7 +13479,7 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = lib.py_var(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "var", "input:tensor dim:i64[]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        raise complain(error, "var", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
     return wrap(out)
 
 
@@ -13502,7 +13503,7 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = lib.py_std(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "std", "input:tensor dim:i64[]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        raise complain(error, "std", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
     return wrap(out)
 
 
@@ -13530,7 +13531,7 @@ def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
         out = ffi_new("int64_t[2]")
         status = lib.py_var_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "var_mean", "input:tensor dim:i64[]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        raise complain(error, "var_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
     if status:
         raise fail()
     return var_mean_result((wrap(out[0]), wrap(out[1])))
@@ -13560,7 +13561,7 @@ def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
         out = ffi_new("int64_t[2]")
         status = lib.py_std_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "std_mean", "input:tensor dim:i64[]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        raise complain(error, "std_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
     if status:
         raise fail()
     return std_mean_result((wrap(out[0]), wrap(out[1])))
@@ -13616,7 +13617,7 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_norm(input._h, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "norm", "input:tensor p:scalar dim:i64[]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype) from None
+        raise complain(error, "norm", "input:tensor p:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype) from None
     return wrap(out)
 
 
@@ -13637,7 +13638,7 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_any(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "any", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "any", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -13658,7 +13659,7 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_all(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "all", "input:tensor dim:i64[]? keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "all", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -13679,7 +13680,7 @@ def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=N
         dim_c = int_list(dim, 1)
         out = lib.py_logsumexp(input._h, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logsumexp", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim) from None
+        raise complain(error, "logsumexp", "input:tensor dim:i64[1] keepdim:bool", input, dim, keepdim) from None
     return wrap(out)
 
 
@@ -13813,7 +13814,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_gradient(input._h, spacing_c, spacing_c_n, dim_c, dim_c_n, edge_order)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gradient", "input:tensor spacing:f64[]? dim:i64[]? edge_order:i64", input, spacing, dim, edge_order) from None
+        raise complain(error, "gradient", "input:tensor spacing:f64[]? dim:i64[1]? edge_order:i64", input, spacing, dim, edge_order) from None
     return take_tensors(out)
 
 
@@ -13835,7 +13836,7 @@ def gradient_at(input, coordinates, *, dim=None, edge_order=1, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_gradient_at(input._h, coordinates_c, len(coordinates_c), dim_c, dim_c_n, edge_order)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gradient", "input:tensor coordinates:tensor[] dim:i64[]? edge_order:i64", input, coordinates, dim, edge_order) from None
+        raise complain(error, "gradient", "input:tensor coordinates:tensor[] dim:i64[1]? edge_order:i64", input, coordinates, dim, edge_order) from None
     return take_tensors(out)
 
 
@@ -13968,7 +13969,7 @@ def roll(input, shifts, dims=(), *, out=None):
         dims_c = int_list(dims, 1)
         out = lib.py_roll(input._h, shifts_c, len(shifts_c), dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "roll", "input:tensor shifts:i64[] dims:i64[]", input, shifts, dims) from None
+        raise complain(error, "roll", "input:tensor shifts:i64[1] dims:i64[1]", input, shifts, dims) from None
     return wrap(out)
 
 
@@ -14188,7 +14189,7 @@ def unravel_index(indices, shape):
         shape_c = int_list(shape, 1)
         out = lib.py_unravel_index(indices._h, shape_c, len(shape_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unravel_index", "indices:tensor shape:i64[]", indices, shape) from None
+        raise complain(error, "unravel_index", "indices:tensor shape:i64[1]", indices, shape) from None
     return take_tensors(out)
 
 
@@ -14359,7 +14360,7 @@ def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_im2col(input._h, kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unfold", "input:tensor kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", input, kernel_size, dilation, padding, stride) from None
+        raise complain(error, "unfold", "input:tensor kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, kernel_size, dilation, padding, stride) from None
     return wrap(out)
 
 
@@ -14381,7 +14382,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_fold(input._h, output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fold", "input:tensor output_size:i64[] kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", input, output_size, kernel_size, dilation, padding, stride) from None
+        raise complain(error, "fold", "input:tensor output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, output_size, kernel_size, dilation, padding, stride) from None
     return wrap(out)
 
 
@@ -16552,7 +16553,7 @@ def movedim(input, source, destination):
         destination_c = int_list(destination, 1)
         out = lib.py_movedim(input._h, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "movedim", "input:tensor source:i64[] destination:i64[]", input, source, destination) from None
+        raise complain(error, "movedim", "input:tensor source:i64[1] destination:i64[1]", input, source, destination) from None
     return wrap(out)
 
 
@@ -16588,7 +16589,7 @@ def squeeze(input, dim=None, *, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_squeeze(input._h, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "squeeze", "input:tensor dim:i64[]?", input, dim) from None
+        raise complain(error, "squeeze", "input:tensor dim:i64[1]?", input, dim) from None
     return wrap(out)
 
 
@@ -16604,7 +16605,7 @@ def squeeze_(input, dim=None, *, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         status = lib.py_squeeze_(input._h, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "squeeze_", "input:tensor dim:i64[]?", input, dim) from None
+        raise complain(error, "squeeze_", "input:tensor dim:i64[1]?", input, dim) from None
     if status:
         raise fail()
     return input
@@ -17143,7 +17144,7 @@ def flip(input, *args, dims=None, out=None):
         dims_c = read_sizes(args, dims)
         out = lib.py_flip(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "flip", "input:tensor dims:i64[]", input, given_sizes(args, dims)) from None
+        raise complain(error, "flip", "input:tensor dims:i64[1]", input, given_sizes(args, dims)) from None
     return wrap(out)
 
 
@@ -17162,7 +17163,7 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_interpolate(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "interpolate", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum", input, size, scale_factor, mode) from None
+        raise complain(error, "interpolate", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum", input, size, scale_factor, mode) from None
     return wrap(out)
 
 
@@ -17189,7 +17190,7 @@ def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', al
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_interpolate_aligned(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "interpolate_aligned", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias) from None
+        raise complain(error, "interpolate_aligned", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias) from None
     return wrap(out)
 
 
@@ -17511,7 +17512,7 @@ def subtract(input, other, *, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_subtract(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return subtract(number_like(input, other), other, alpha=alpha)
         raise complain(error, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
     return wrap(out)
@@ -17547,7 +17548,7 @@ def multiply(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_multiply(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return multiply(number_like(input, other), other)
         raise complain(error, "multiply", "input:tensor other:operand", input, other) from None
     return wrap(out)
@@ -17583,7 +17584,7 @@ def divide(input, other, *, rounding_mode=None, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_divide(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
-        if isinstance(input, (int, float)):
+        if is_plain(input):
             return divide(number_like(input, other), other, rounding_mode=rounding_mode)
         raise complain(error, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
     return wrap(out)
@@ -17904,7 +17905,7 @@ def moveaxis(input, source, destination):
         destination_c = int_list(destination, 1)
         out = lib.py_moveaxis(input._h, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "moveaxis", "input:tensor source:i64[] destination:i64[]", input, source, destination) from None
+        raise complain(error, "moveaxis", "input:tensor source:i64[1] destination:i64[1]", input, source, destination) from None
     return wrap(out)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from . import _ops, _types
 from ._fill import copy_
 from ._out import into
+from ._products import einsum, tensordot
 from ._runtime import shape_list
 from ._tensor_type import TensorBase
 
@@ -104,7 +105,9 @@ def uniform_(input, *bounds, generator=None, **named):
     for word, name in (("from", "low"), ("to", "high")):
         if word in named:
             given[name] = named.pop(word)
-    return _ops.uniform_(input, **given, **named, generator=generator)
+    if named:
+        raise TypeError(f"uniform_() got an unexpected keyword argument '{next(iter(named))}'")
+    return _ops.uniform_(input, **given, generator=generator)
 
 
 def resize_(input, *sizes, size=None, memory_format=None):
@@ -342,48 +345,6 @@ def std_mean(
     return _ops.std_mean(input, dim, **options)
 
 
-def einsum(*args):
-    """einsum(equation, *operands), einsum(equation, [operands]), and einsum(operand, its subscripts, ...,
-    subscripts of the result), where subscripts are lists of numbers."""
-    if len(args) < 2:
-        raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
-            "subscripts list"
-        )
-    if isinstance(args[0], TensorBase):
-        equation = ",".join(_subscripts(numbers) for numbers in args[1::2])
-        has_output = len(args) % 2 == 1
-        equation += "->" + _subscripts(args[-1]) if has_output else ""
-        return _ops.einsum(equation, args[: -1 if has_output else None : 2])
-    equation, *operands = args
-    listed = len(operands) == 1 and isinstance(operands[0], (list, tuple))
-    return einsum(equation, *operands[0]) if listed else _ops.einsum(equation, operands)
-
-
-def _subscripts(numbers) -> str:
-    """[0, Ellipsis, 27] is "A...b"."""
-    letters = []
-    for n in numbers:
-        if n is not Ellipsis and not 0 <= n < 52:
-            message = "subscript in subscript list is not within the valid range [0, 52)"
-            raise ValueError(f"einsum(): {message}")
-        letters.append(
-            "..." if n is Ellipsis else chr(ord("A") + n if n < 26 else ord("a") + n - 26)
-        )
-    return "".join(letters)
-
-
-def tensordot(a, b, dims=2, out=None):
-    """tensordot over so many dimensions, or over two lists of them."""
-    if out is not None:
-        return into(out, tensordot, a, b, dims)
-    if isinstance(dims, TensorBase):
-        dims = dims.tolist()
-    if not isinstance(dims, (list, tuple)):
-        return _ops.tensordot(a, b, dims)
-    return _ops.tensordot_dims(a, b, *([dims] if isinstance(dims, int) else dims))
-
-
 def gradient(input, *, spacing=None, dim=None, edge_order=1):
     """Estimates of the derivatives along dimensions; spacing is a number, numbers or coordinates."""
     if spacing is not None and isinstance(spacing, (list, tuple)):
@@ -495,7 +456,8 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
 def hsplit(input, indices_or_sections=None, *, sections=None, indices=None):
     """Splits dimension 1, of a vector dimension 0."""
     given = _one_of(indices_or_sections, sections, indices)
-    return _split_along(_ops.hsplit, input, given, 0 if input.dim() == 1 else 1)
+    is_vector = isinstance(input, TensorBase) and input.ndim == 1
+    return _split_along(_ops.hsplit, input, given, 0 if is_vector else 1)
 
 
 def vsplit(input, indices_or_sections=None, *, sections=None, indices=None):

@@ -10,10 +10,12 @@ import itertools
 import os
 import threading
 import warnings
+from collections.abc import Iterable
 from operator import index, itemgetter
 
 from . import _enums
 from ._native import ffi, lib
+from ._numpy import is_number
 from ._tensor_type import Callback, TensorBase, on_collection, wrap
 from ._types import DTYPE, MEMORY_FORMAT, device, layout
 
@@ -60,6 +62,7 @@ _EXCEPTIONS = {
     "io": OSError,
     "cancelled": CancelledError,
     "linalg_error": LinAlgError,
+    "handle": TypeError,
 }
 CALLBACK_FAILED = _enums.STATUS["callback"]
 
@@ -91,15 +94,32 @@ def on_callback_error(kind, error, traceback) -> None:
 
 
 # What wrong arguments raise on the way to C; `complain` says which argument it was.
-BAD_ARGUMENTS = (AttributeError, TypeError, OverflowError)
+BAD_ARGUMENTS = (AttributeError, TypeError, ValueError, OverflowError)
 
 _NUMBER = (int, float)
 _SEQUENCE = (list, tuple)
+_HEAP_TYPE = 1 << 9  # of a type's flags: a class statement made it
 
 
 def is_index(x) -> bool:
     """Whether it stands for an integer; a bool does not."""
     return hasattr(x, "__index__") and x.__class__ is not bool
+
+
+def is_plain(x) -> bool:
+    """Whether it is a number, and no tensor."""
+    return isinstance(x, _NUMBER) or is_number(x)
+
+
+def is_scalar(x) -> bool:
+    """Whether it stands for a number: a tensor does that is one, and has no gradient."""
+    if isinstance(x, TensorBase):
+        return not x.ndim and not x.requires_grad
+    return is_plain(x)
+
+
+def is_device(x) -> bool:
+    return isinstance(x, (device, str, int)) and not isinstance(x, bool)
 
 
 _EXPECTED = {
@@ -108,15 +128,16 @@ _EXPECTED = {
         "tuple of Tensors",
         lambda v: isinstance(v, _SEQUENCE) and all(isinstance(t, TensorBase) for t in v),
     ),
-    "operand": ("Tensor or number", lambda v: isinstance(v, (TensorBase, *_NUMBER))),
-    "scalar": ("Number", lambda v: isinstance(v, _NUMBER)),
+    "operand": ("Tensor or number", lambda v: isinstance(v, TensorBase) or is_scalar(v)),
+    "scalar": ("Number", is_scalar),
     "i64": ("int", is_index),
-    "f64": ("float", lambda v: isinstance(v, _NUMBER)),
+    "f64": ("float", is_scalar),
     "bool": ("bool", lambda v: isinstance(v, bool)),
     "str": ("str", lambda v: isinstance(v, str)),
     "enum": ("str", lambda v: isinstance(v, str)),
     "dtype": ("torch.dtype", lambda v: v in DTYPE),
     "memory_format": ("torch.memory_format", lambda v: v in MEMORY_FORMAT),
+    "device": ("torch.device", is_device),
     "path": ("str, bytes or os.PathLike", lambda v: isinstance(v, (str, bytes, os.PathLike))),
     "tensor?[]": (
         "tuple of Tensors",
@@ -124,8 +145,8 @@ _EXPECTED = {
             isinstance(v, _SEQUENCE) and all(t is None or isinstance(t, TensorBase) for t in v)
         ),
     ),
-    "i64[]": ("tuple of ints", lambda v: all(map(is_index, v))),
-    "f64[]": ("tuple of floats", lambda v: all(isinstance(x, _NUMBER) for x in v)),
+    "i64[]": ("tuple of ints", lambda v: isinstance(v, _SEQUENCE) and all(map(is_index, v))),
+    "f64[]": ("tuple of floats", lambda v: isinstance(v, _SEQUENCE) and all(map(is_scalar, v))),
     "bool[]": ("tuple of bools", lambda v: all(isinstance(x, int) for x in v)),
     "str[]": ("tuple of strs", lambda v: all(isinstance(s, str) for s in v)),
     "callback": ("a function", callable),
@@ -137,8 +158,9 @@ def _fits(kind: str, value) -> bool:
     if kind.endswith("?") and value is None:
         return True
     kind = kind.rstrip("?")
-    if kind in ("i64[]", "f64[]") and isinstance(value, int):  # which stands for all of them
-        return kind == "f64[]" or is_index(value)
+    if kind.endswith("[1]") and _fits(kind[:-3], value):
+        return True
+    kind = kind.replace("[1]", "[]")
     _, good = _EXPECTED.get(kind, ("", lambda v: True))
     try:
         return good(value)
@@ -149,13 +171,15 @@ def _fits(kind: str, value) -> bool:
 def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     """PyTorch's sentence about the first argument that does not fit; the error itself if all do.
 
-    kinds: "input:tensor dim:i64[]?", one word for each value.
+    kinds: "input:tensor dim:i64[]?", one word for each value. One number may stand for those of a list [1].
     """
     if isinstance(error, OverflowError):
         return _overflow(function, kinds, values)
     for position, (word, value) in enumerate(zip(kinds.split(), values, strict=True), 1):
         name, _, kind = word.partition(":")
         if not _fits(kind, value):
+            if kind.startswith("enum") and isinstance(error, ValueError):
+                break  # it was looked up, and lists the names that there are
             place = f"argument '{name}' (position {position})"
             return TypeError(f"{function}(): {place} must be {_wanted(kind, value)}")
     return error
@@ -165,20 +189,40 @@ def _overflow(function: str, kinds: str, values: tuple) -> Exception:
     """An integer beyond 64 bits: one to compute with, or one that says where or how many."""
     for word, value in zip(kinds.split(), values, strict=True):
         kind = word.partition(":")[2].rstrip("?")
-        if kind in ("scalar", "operand") and isinstance(value, int) and value.bit_length() > 63:
+        if kind in ("scalar", "operand") and _is_beyond(value):
             return OverflowError(f"{function}(): int too big to convert")
+        if kind.startswith("i64["):
+            for i, n in enumerate(value if isinstance(value, _SEQUENCE) else (), 1):
+                if _is_beyond(n):
+                    place = f"argument '{word.partition(':')[0]}' failed to unpack the object at pos {i}"
+                    return TypeError(
+                        f'{function}(): {place} with error "Overflow when unpacking long long"'
+                    )
     return ValueError(f"{function}(): Overflow when unpacking long long")
+
+
+def _is_beyond(n) -> bool:
+    return isinstance(n, int) and not -(1 << 63) <= n < 1 << 63
+
+
+def _type_name(value) -> str:
+    """The name that PyTorch has for the type: Python's for its own and those of classes, others with their module."""
+    cls, module = type(value), type(value).__module__
+    if module == device.__module__:
+        return f"torch.{cls.__name__}"
+    is_class = cls.__flags__ & _HEAP_TYPE
+    return cls.__name__ if is_class or module == "builtins" else f"{module}.{cls.__name__}"
 
 
 def _wanted(kind: str, value) -> str:
     """ "int, not str", "tuple of ints, but found element of type str at pos 1"."""
-    expected, _ = _EXPECTED[kind.rstrip("?")]
+    expected, _ = _EXPECTED[kind.rstrip("?").replace("[1]", "[]")]
     if "[" in kind and isinstance(value, _SEQUENCE):
         one = kind.partition("[")[0]
         for i, entry in enumerate(value):
             if not _fits(one, entry):
-                return f"{expected}, but found element of type {type(entry).__name__} at pos {i}"
-    return f"{expected}, not {type(value).__name__}"
+                return f"{expected}, but found element of type {_type_name(entry)} at pos {i}"
+    return f"{expected}, not {_type_name(value)}"
 
 
 # ---- numbers and operands
@@ -193,9 +237,9 @@ def read_scalar(x) -> tuple[int, int, float]:
         return _INT, x, 0.0
     if kind is bool:
         return _BOOL, int(x), 0.0
-    if isinstance(x, TensorBase) and x.requires_grad:
-        raise TypeError("a number has no gradient")  # PyTorch's sentence: see complain
-    if hasattr(x, "item"):  # a tensor or a NumPy number
+    if isinstance(x, TensorBase) and not is_scalar(x):
+        raise TypeError("no number")  # PyTorch's sentence: see complain
+    if isinstance(x, TensorBase) or is_number(x):
         return read_scalar(x.item())
     for plain in (bool, int, float):
         if isinstance(x, plain):
@@ -207,6 +251,9 @@ def number_like(number, other):
     """A 0-d tensor for a number, which promotes with another operand as the number would."""
     from ._creation import tensor
 
+    number = number.item() if is_number(number) else number
+    if _is_beyond(number):
+        raise OverflowError("int too big to convert")
     if not isinstance(other, TensorBase):
         return tensor(number)
     kind = other.dtype
@@ -274,7 +321,7 @@ def given_sizes(args: tuple, given):
 def shape_list(x) -> tuple | list:
     """A list of integers, of which the first is looked at, as in PyTorch."""
     if not isinstance(x, _SEQUENCE):
-        return tuple(x)
+        raise TypeError("expected a list or tuple of ints")
     if not x or x[0].__class__ is int:
         return x
     if not is_index(x[0]):
@@ -285,6 +332,11 @@ def shape_list(x) -> tuple | list:
 def int_list(x, count: int) -> tuple | list:
     """The same; one integer stands for `count` equal ones."""
     return (index(x),) * count if count and is_index(x) else shape_list(x)
+
+
+def int_tuple(x, count: int) -> tuple:
+    """The same for layers, which take all that can be gone through."""
+    return tuple(int_list(tuple(x) if isinstance(x, Iterable) else x, count))
 
 
 def reduction_of(size_average: bool | None, reduce: bool | None) -> str:
@@ -329,9 +381,10 @@ def optional_floats(x, count: int):
     """As optional_ints, with real numbers."""
     if x is None:
         return NULL, -1
-    if count and isinstance(x, _NUMBER):
+    if count and is_plain(x):
         return (x,) * count, count
-    x = x if isinstance(x, _SEQUENCE) else tuple(x)
+    if not isinstance(x, _SEQUENCE):
+        raise TypeError("expected a list or tuple of floats")
     return x, len(x)
 
 

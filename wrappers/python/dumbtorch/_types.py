@@ -141,13 +141,16 @@ class device:
     def __init__(self, type, index=None):
         if isinstance(type, device):
             type, index = type.type, type.index
-        elif isinstance(type, int):
+        elif isinstance(type, int) and not isinstance(type, bool):
             type, index = "cuda", type
         elif isinstance(type, str) and ":" in type:
             type, _, number = type.partition(":")
             if index is not None or not number.isdecimal():
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
+        elif not isinstance(type, str):
+            kind = type.__class__.__name__
+            raise TypeError(f"device(): argument 'device' (position 1) must be str, not {kind}")
         if type not in _enums.DEVICE_TYPE:
             known = ", ".join(_enums.DEVICE_TYPE)
             raise RuntimeError(

@@ -14,7 +14,7 @@ def _within(probs):
     return probs.clamp(min=eps, max=1 - eps)
 
 
-class _Choices(Distribution):
+class Choices(Distribution):
     """One of probs and logits is given; the other is computed where it is asked for."""
 
     def _take(self, probs, logits):
@@ -36,7 +36,7 @@ class _Choices(Distribution):
         return self.__dict__.get("probs", self.__dict__.get("logits")).size()
 
 
-class Bernoulli(_Choices):
+class Bernoulli(Choices):
     """1 with the probability probs, else 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -90,7 +90,7 @@ class Bernoulli(_Choices):
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
 
-class Categorical(_Choices):
+class Categorical(Choices):
     """One of the numbers 0 to K-1; the last dimension of probs or logits has one entry for each."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

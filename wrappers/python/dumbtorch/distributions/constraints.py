@@ -59,6 +59,13 @@ class _GreaterThanEq(_GreaterThan):
         return value >= self.lower_bound
 
 
+class _IntegerGreaterThan(_GreaterThan):
+    is_discrete = True
+
+    def check(self, value):
+        return (value % 1 == 0) & (value >= self.lower_bound)
+
+
 class _Interval(Constraint):
     def __init__(self, lower_bound, upper_bound):
         self.lower_bound, self.upper_bound = lower_bound, upper_bound
@@ -133,6 +140,7 @@ class _IndependentConstraint(Constraint):
 real = _Real()
 boolean = _Boolean()
 positive = _GreaterThan(0.0)
+nonnegative_integer = _IntegerGreaterThan(0)
 nonnegative = _GreaterThanEq(0.0)
 unit_interval = _Interval(0.0, 1.0)
 simplex = _Simplex()

@@ -7,8 +7,10 @@ import math
 from .. import _ops
 from ..nn.functional import softplus
 from .choices import Bernoulli, Categorical, OneHotCategorical
+from .counts import Geometric, Poisson
 from .distribution import Independent, sum_rightmost
 from .numbers import Exponential, HalfNormal, Laplace, LogNormal, Normal, Uniform
+from .tails import Pareto
 from .transformed import TransformedDistribution
 from .vectors import MultivariateNormal, half_log_det, squared_mahalanobis
 
@@ -58,6 +60,22 @@ def _categorical(p, q):
 def _exponential(p, q):
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
+
+
+@register_kl(Geometric, Geometric)
+def _geometric(p, q):
+    return -p.entropy() - _ops.log1p(-q.probs) / p.probs - q.logits
+
+
+@register_kl(Poisson, Poisson)
+def _poisson(p, q):
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Pareto, Pareto)
+def _pareto(p, q):
+    ratio, apart = q.alpha / p.alpha, q.alpha * (p.scale.log() - q.scale.log())
+    return _ops.where(p.scale < q.scale, math.inf, apart - ratio.log() + ratio - 1)
 
 
 @register_kl(HalfNormal, HalfNormal)

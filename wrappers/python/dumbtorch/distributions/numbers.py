@@ -8,7 +8,7 @@ from .. import _ops, _type_info
 from . import constraints
 from .distribution import Distribution, broadcast_all
 
-_EULER = 0.57721566490153286060
+EULER = 0.57721566490153286060
 _LOG_ROOT_2PI = math.log(math.sqrt(2 * math.pi))
 
 
@@ -193,7 +193,7 @@ class Gumbel(_LocationScale):
     @property
     def mean(self):
         """The mean."""
-        return self.loc + self.scale * _EULER
+        return self.loc + self.scale * EULER
 
     @property
     def stddev(self):
@@ -227,7 +227,7 @@ class Gumbel(_LocationScale):
         return self.loc - self.scale * (-inner.log()).log()
 
     def entropy(self):
-        return self.scale.log() + (1 + _EULER)
+        return self.scale.log() + (1 + EULER)
 
 
 class HalfNormal(Distribution):

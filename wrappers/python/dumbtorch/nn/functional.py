@@ -6,6 +6,7 @@ import warnings
 
 from .. import _grouped, _missing, _ops, _overloads
 from .._out import into
+from .._tensor_type import TensorBase
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -98,8 +99,13 @@ def fractional_max_pool3d(
 def _sizes(input, output_size, dims):
     """The output's sizes; None stands for the input's."""
     sizes = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
-    given = input.shape[-len(sizes) :]
-    return [n if size is None else size for size, n in zip(sizes, given, strict=False)]
+    if not isinstance(input, TensorBase) or input.ndim == 0:
+        return sizes  # the function itself refuses the input
+    if dims > 1 and input.ndim <= len(sizes):
+        raise ValueError(f"Input dimension should be at least {len(sizes) + 1}")
+    if len(sizes) != dims:
+        raise RuntimeError(f"output_size must be {dims}")
+    return [n if size is None else size for size, n in zip(sizes, input.shape[-dims:], strict=True)]
 
 
 def adaptive_avg_pool1d(input, output_size):

@@ -4,7 +4,7 @@
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_list, reduction_of
+from ..._runtime import all_between, int_tuple, reduction_of
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -77,14 +77,14 @@ class Conv1d(Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 1))
-        stride = tuple(int_list(stride, 1))
+        kernel_size = int_tuple(kernel_size, 1)
+        stride = int_tuple(stride, 1)
         if isinstance(padding, str):
             if padding not in ('valid', 'same'):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
         else:
-            padding = tuple(int_list(padding, 1))
-        dilation = tuple(int_list(dilation, 1))
+            padding = int_tuple(padding, 1)
+        dilation = int_tuple(dilation, 1)
         if not (groups > 0):
             raise ValueError("groups must be a positive integer")
         if not ((in_channels % groups) == 0):
@@ -158,14 +158,14 @@ class Conv2d(Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 2))
-        stride = tuple(int_list(stride, 2))
+        kernel_size = int_tuple(kernel_size, 2)
+        stride = int_tuple(stride, 2)
         if isinstance(padding, str):
             if padding not in ('valid', 'same'):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
         else:
-            padding = tuple(int_list(padding, 2))
-        dilation = tuple(int_list(dilation, 2))
+            padding = int_tuple(padding, 2)
+        dilation = int_tuple(dilation, 2)
         if not (groups > 0):
             raise ValueError("groups must be a positive integer")
         if not ((in_channels % groups) == 0):
@@ -239,14 +239,14 @@ class Conv3d(Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 3))
-        stride = tuple(int_list(stride, 3))
+        kernel_size = int_tuple(kernel_size, 3)
+        stride = int_tuple(stride, 3)
         if isinstance(padding, str):
             if padding not in ('valid', 'same'):
                 raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
         else:
-            padding = tuple(int_list(padding, 3))
-        dilation = tuple(int_list(dilation, 3))
+            padding = int_tuple(padding, 3)
+        dilation = int_tuple(dilation, 3)
         if not (groups > 0):
             raise ValueError("groups must be a positive integer")
         if not ((in_channels % groups) == 0):
@@ -321,11 +321,11 @@ class ConvTranspose1d(Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 1))
-        stride = tuple(int_list(stride, 1))
-        padding = tuple(int_list(padding, 1))
-        output_padding = tuple(int_list(output_padding, 1))
-        dilation = tuple(int_list(dilation, 1))
+        kernel_size = int_tuple(kernel_size, 1)
+        stride = int_tuple(stride, 1)
+        padding = int_tuple(padding, 1)
+        output_padding = int_tuple(output_padding, 1)
+        dilation = int_tuple(dilation, 1)
         if not (padding_mode == "zeros"):
             raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose1d")
         if not (groups > 0):
@@ -399,11 +399,11 @@ class ConvTranspose2d(Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 2))
-        stride = tuple(int_list(stride, 2))
-        padding = tuple(int_list(padding, 2))
-        output_padding = tuple(int_list(output_padding, 2))
-        dilation = tuple(int_list(dilation, 2))
+        kernel_size = int_tuple(kernel_size, 2)
+        stride = int_tuple(stride, 2)
+        padding = int_tuple(padding, 2)
+        output_padding = int_tuple(output_padding, 2)
+        dilation = int_tuple(dilation, 2)
         if not (padding_mode == "zeros"):
             raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose2d")
         if not (groups > 0):
@@ -477,11 +477,11 @@ class ConvTranspose3d(Module):
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 3))
-        stride = tuple(int_list(stride, 3))
-        padding = tuple(int_list(padding, 3))
-        output_padding = tuple(int_list(output_padding, 3))
-        dilation = tuple(int_list(dilation, 3))
+        kernel_size = int_tuple(kernel_size, 3)
+        stride = int_tuple(stride, 3)
+        padding = int_tuple(padding, 3)
+        output_padding = int_tuple(output_padding, 3)
+        dilation = int_tuple(dilation, 3)
         if not (padding_mode == "zeros"):
             raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose3d")
         if not (groups > 0):
@@ -589,8 +589,8 @@ class BatchNorm1d(Module):
             raise ValueError("expected 2D or 3D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def _forward_relu(self, input, addend, limit):
         try:
@@ -602,8 +602,8 @@ class BatchNorm1d(Module):
             raise ValueError("expected 2D or 3D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -664,8 +664,8 @@ class BatchNorm2d(Module):
             raise ValueError("expected 4D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def _forward_relu(self, input, addend, limit):
         try:
@@ -677,8 +677,8 @@ class BatchNorm2d(Module):
             raise ValueError("expected 4D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -739,8 +739,8 @@ class BatchNorm3d(Module):
             raise ValueError("expected 5D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
 
     def _forward_relu(self, input, addend, limit):
         try:
@@ -752,8 +752,8 @@ class BatchNorm3d(Module):
             raise ValueError("expected 5D input")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
-                _ops.add_(b["num_batches_tracked"], 1)
-        return _ops.batch_norm_relu(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
+                _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
+        return _ops.batch_norm_relu(input, b["running_mean"] if ((not self.training) or self.track_running_stats) else None, b["running_var"] if ((not self.training) or self.track_running_stats) else None, weight, bias, self.training or ((b["running_mean"] is None) and (b["running_var"] is None)), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps, addend, limit)
 
     def extra_repr(self):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
@@ -993,7 +993,7 @@ class RMSNorm(Module):
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
         super().__init__()
-        normalized_shape = tuple(int_list(normalized_shape, 1))
+        normalized_shape = int_tuple(normalized_shape, 1)
         self.normalized_shape = normalized_shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -1056,7 +1056,7 @@ class LayerNorm(Module):
 
     def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
-        normalized_shape = tuple(int_list(normalized_shape, 1))
+        normalized_shape = int_tuple(normalized_shape, 1)
         self.normalized_shape = normalized_shape
         self.eps = eps
         self.elementwise_affine = elementwise_affine
@@ -2589,10 +2589,10 @@ class MaxUnpool1d(Module):
 
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 1))
+        kernel_size = int_tuple(kernel_size, 1)
         if stride is not None:
-            stride = tuple(int_list(stride, 1))
-        padding = tuple(int_list(padding, 1))
+            stride = int_tuple(stride, 1)
+        padding = int_tuple(padding, 1)
         stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
         self.stride = stride
@@ -2617,10 +2617,10 @@ class MaxUnpool2d(Module):
 
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 2))
+        kernel_size = int_tuple(kernel_size, 2)
         if stride is not None:
-            stride = tuple(int_list(stride, 2))
-        padding = tuple(int_list(padding, 2))
+            stride = int_tuple(stride, 2)
+        padding = int_tuple(padding, 2)
         stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
         self.stride = stride
@@ -2645,10 +2645,10 @@ class MaxUnpool3d(Module):
 
     def __init__(self, kernel_size, stride=None, padding=0):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 3))
+        kernel_size = int_tuple(kernel_size, 3)
         if stride is not None:
-            stride = tuple(int_list(stride, 3))
-        padding = tuple(int_list(padding, 3))
+            stride = int_tuple(stride, 3)
+        padding = int_tuple(padding, 3)
         stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
         self.stride = stride
@@ -2745,8 +2745,8 @@ class AvgPool1d(Module):
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 1))
-        padding = tuple(int_list(padding, 1))
+        kernel_size = int_tuple(kernel_size, 1)
+        padding = int_tuple(padding, 1)
         stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
         self.stride = stride
@@ -3395,7 +3395,7 @@ class ZeroPad1d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 2))
+        padding = int_tuple(padding, 2)
         self.padding = padding
 
     def forward(self, input):
@@ -3414,7 +3414,7 @@ class ZeroPad2d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 4))
+        padding = int_tuple(padding, 4)
         self.padding = padding
 
     def forward(self, input):
@@ -3433,7 +3433,7 @@ class ZeroPad3d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 6))
+        padding = int_tuple(padding, 6)
         self.padding = padding
 
     def forward(self, input):
@@ -3453,7 +3453,7 @@ class ConstantPad1d(Module):
 
     def __init__(self, padding, value):
         super().__init__()
-        padding = tuple(int_list(padding, 2))
+        padding = int_tuple(padding, 2)
         self.padding = padding
         self.value = value
 
@@ -3474,7 +3474,7 @@ class ConstantPad2d(Module):
 
     def __init__(self, padding, value):
         super().__init__()
-        padding = tuple(int_list(padding, 4))
+        padding = int_tuple(padding, 4)
         self.padding = padding
         self.value = value
 
@@ -3495,7 +3495,7 @@ class ConstantPad3d(Module):
 
     def __init__(self, padding, value):
         super().__init__()
-        padding = tuple(int_list(padding, 6))
+        padding = int_tuple(padding, 6)
         self.padding = padding
         self.value = value
 
@@ -3515,7 +3515,7 @@ class ReflectionPad1d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 2))
+        padding = int_tuple(padding, 2)
         self.padding = padding
 
     def forward(self, input):
@@ -3534,7 +3534,7 @@ class ReflectionPad2d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 4))
+        padding = int_tuple(padding, 4)
         self.padding = padding
 
     def forward(self, input):
@@ -3553,7 +3553,7 @@ class ReflectionPad3d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 6))
+        padding = int_tuple(padding, 6)
         self.padding = padding
 
     def forward(self, input):
@@ -3572,7 +3572,7 @@ class ReplicationPad1d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 2))
+        padding = int_tuple(padding, 2)
         self.padding = padding
 
     def forward(self, input):
@@ -3591,7 +3591,7 @@ class ReplicationPad2d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 4))
+        padding = int_tuple(padding, 4)
         self.padding = padding
 
     def forward(self, input):
@@ -3610,7 +3610,7 @@ class ReplicationPad3d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 6))
+        padding = int_tuple(padding, 6)
         self.padding = padding
 
     def forward(self, input):
@@ -3629,7 +3629,7 @@ class CircularPad1d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 2))
+        padding = int_tuple(padding, 2)
         self.padding = padding
 
     def forward(self, input):
@@ -3648,7 +3648,7 @@ class CircularPad2d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 4))
+        padding = int_tuple(padding, 4)
         self.padding = padding
 
     def forward(self, input):
@@ -3667,7 +3667,7 @@ class CircularPad3d(Module):
 
     def __init__(self, padding):
         super().__init__()
-        padding = tuple(int_list(padding, 6))
+        padding = int_tuple(padding, 6)
         self.padding = padding
 
     def forward(self, input):

@@ -22,3 +22,15 @@ _quadruple = _ntuple(4, "_quadruple")
 def _reverse_repeat_tuple(t, n: int) -> tuple:
     """The sizes from the last to the first, each n times: how `pad` wants its margins."""
     return tuple(x for x in reversed(t) for _ in range(n))
+
+
+def consume_prefix_in_state_dict_if_present(state_dict, prefix: str) -> None:
+    """Takes a prefix off the names in a state dict, such as the "module." of what was trained in parallel. In place."""
+    # Beside it stands what each module says of itself, where a module's name has no dot behind it.
+    for names, whole in (
+        (state_dict, None),
+        (getattr(state_dict, "_metadata", {}), prefix.rstrip(".")),
+    ):
+        for name in list(names):
+            if name.startswith(prefix) or name == whole:
+                names[name[len(prefix) :]] = names.pop(name)

@@ -1,0 +1,81 @@
+// What follows a norm in many networks: y = min(max(y + addend, 0), limit), of floats. Flags say
+// which elements have a gradient: those of a packet of neighbours share a byte.
+#pragma once
+
+#include "kernels/cpu/simd.h"
+
+namespace dt::cpu {
+namespace {
+
+constexpr int64_t kPacket = 16 / sizeof(float);
+
+// The lanes of flags that a vector of floats has, each in the place of its bit.
+typedef uint32_t FlagLanes __attribute__((vector_size(kVectorBytes)));
+
+inline FlagLanes flag_bits() {
+  FlagLanes bit;
+  for (uint32_t i = 0; i < kLanes<float>; ++i) bit[i] = 1u << (i / kPacket * 8 + i % kPacket);
+  return bit;
+}
+
+// A bit for each lane that is not 0, from the lowest on.
+inline uint32_t lanes_set(Vector<int32_t> lanes) {
+#if defined(__AVX512F__)
+  return _mm512_movepi32_mask(reinterpret_cast<__m512i>(lanes));
+#elif defined(__AVX__)
+  return static_cast<uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(lanes)));
+#else
+  uint32_t bits = 0;
+  for (uint32_t i = 0; i < kLanes<float>; ++i) bits |= (lanes[i] & 1u) << i;
+  return bits;
+#endif
+}
+
+// The same as bytes of packets.
+inline uint32_t packet_bytes(uint32_t bits) {
+  return (bits & 0xf) | (bits & 0xf0) << 4 | (bits & 0xf00) << 8 | (bits & 0xf000) << 12;
+}
+
+// Calls body(i, lanes) for a run of whole packets, a vector at a time; lanes is a constant but for
+// the last.
+template <class Body>
+inline void for_each_vector(int64_t n, const Body& body) {
+  constexpr int64_t kLane = kLanes<float>;
+  int64_t i = 0;
+  for (; i + kLane <= n; i += kLane) body(i, std::integral_constant<int64_t, kLane>());
+  if (i < n) body(i, n - i);
+}
+
+inline void store_lanes(float* y, Vector<float> v, int64_t n) {
+  n == kLanes<float> ? store(y, v) : store_few(y, v, n);
+}
+
+void relu_run(float* y, const float* addend, float limit, uint8_t* flags, int64_t n) {
+  const bool has_limit = limit < Limits<float>::kHighest;
+  const Vector<float> most = splat(limit);
+  for_each_vector(n, [&](int64_t i, auto lanes) {
+    Vector<float> sum = load_first(y + i, lanes);
+    if (addend) sum += load_first(addend + i, lanes);
+    const Vector<int32_t> is_low = sum <= 0.0f, is_high = has_limit ? sum >= most : is_low & 0;
+    if (flags) {
+      const uint32_t bytes = packet_bytes(lanes_set(~(is_low | is_high)));  // NaN passes
+      __builtin_memcpy(flags + i / kPacket, &bytes, static_cast<size_t>(lanes / kPacket));
+    }
+    sum = sum < 0.0f ? Vector<float>{} : sum;
+    store_lanes(y + i, is_high ? most : sum, lanes);
+  });
+}
+
+// y = g where it passes, else 0; y may be g.
+void pass_run(float* y, const float* g, const uint8_t* flags, int64_t n) {
+  const FlagLanes bit = flag_bits();
+  for_each_vector(n, [&](int64_t i, auto lanes) {
+    uint32_t bytes = 0;
+    __builtin_memcpy(&bytes, flags + i / kPacket, static_cast<size_t>(lanes / kPacket));
+    const Vector<float> v = load_first(g + i, lanes);
+    store_lanes(y + i, (bit & bytes) != 0 ? v : Vector<float>{}, lanes);
+  });
+}
+
+}  // namespace
+}  // namespace dt::cpu

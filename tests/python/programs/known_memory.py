@@ -1,0 +1,101 @@
+"""What is known of the order in which elements lie in memory."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import Case, documented
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return (
+        c.aspect == "strides"
+        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid|rrelu|RReLU", c.called) is not None
+    )
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
+    return c.aspect == "strides" and loss is not None
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and re.search(r"\bldexp\(", c.statement) is not None
+
+
+# Of an expanded operand that PyTorch converts first.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    given = [x for x in c.used if x is not c.theirs]
+    if c.aspect != "strides":
+        return False
+    to_floats = (
+        isinstance(c.theirs, torch.Tensor) and c.theirs.is_floating_point()
+    )  # what computes in floats converts all integers
+    return any(
+        repeats(x) and (x.dtype is not y.dtype or (to_floats and not x.is_floating_point()))
+        for x in given
+        for y in given
+    )
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".stride()" in c.statement and any(x.numel() == 0 for x in c.used)
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".storage_offset()" in c.statement and "deepcopy(" in c.history
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    made = r"(x\d+) = .*(?:nonzero|argwhere|scaled_dot_product_attention)\("
+    found = re.findall(made, c.history)
+    return ".stride()" in c.statement and any(c.statement.endswith(f"{x}.stride()") for x in found)
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return ".stride()" in c.statement and c.uses_returned_gradient
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    if ".stride()" not in c.statement or not re.search(r"matmul\(|@|solve_triangular\(", c.history):
+        return False
+    steps = re.findall(r"\bn\d+", c.statement)  # one for each dimension
+    d = steps.index(c.difference.place)
+    return any(x.dim() == len(steps) and x.shape[d] == 1 for x in c.used)
+
+
+# Of convolutions in groups.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
+
+
+# Where factors have dimensions of size 1, which are left away before they are multiplied.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    factors = [x for x in c.used if x is not c.theirs]
+    return c.aspect == "strides" and "einsum(" in c.statement and any(1 in x.shape for x in factors)
+
+
+# Of what an index of tensors gives, too.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
+
+
+def repeats(x: torch.Tensor) -> bool:
+    extent = 1 + sum((n - 1) * s for n, s in zip(x.shape, x.stride()))
+    return x.numel() > 0 and (
+        torch.arange(extent).as_strided(x.shape, x.stride()).unique().numel() < x.numel()
+    )

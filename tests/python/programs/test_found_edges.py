@@ -1,0 +1,175 @@
+"""What random programs, and readers, have found of single functions at their edges: the two libraries must agree."""
+
+import dumbtorch as dt
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+FOUND = {
+    "the sign of a zero goes on from vector to vector": """
+x1 = t.tensor([-0.0] + [1.0] * 40)
+x2 = 1 / x1.cumprod(0)
+x3 = 1 / x1.double().cumprod(0)
+x4 = 1 / x1.cumsum(0)[:1]
+x5 = 1 / x1.expand(5, 41).cumprod(1)
+""",
+    "numbers beyond the dtype of what is searched": """
+x1 = t.tensor([0, 1, 44], dtype=t.uint8)
+x2 = t.isin(x1, 2147483648)
+x3 = t.isin(300, x1)
+x4 = t.searchsorted(x1, 300)
+x5 = t.bucketize(2**40 + 1, t.tensor([1, 2], dtype=t.int32))
+x6 = t.searchsorted(t.tensor([1.0, 2.0]), 1e39)
+x7 = t.isin(t.tensor([t.inf, 1.0]), 1e39)
+""",
+    "what is found along a dimension lies slice by slice": """
+x1 = t.tensor([[1, 1, 2], [1, 1, 2], [3, 3, 4]])
+x2 = t.unique(x1, dim=1)
+x3 = t.unique_consecutive(x1, dim=-1)
+x4 = t.unique_consecutive(t.arange(24).reshape(2, 3, 4).permute(2, 0, 1), dim=1)
+x5 = t.unique(x1.t(), dim=0)
+x3.mul_(2)
+""",
+    "solutions lie in columns as long as those of what was given": """
+x1 = t.arange(12.0).remainder(7).reshape(4, 3) + t.eye(4, 3)
+x2 = t.linalg.lstsq(x1, t.ones(4, 2)).solution
+x3 = t.linalg.lstsq(x1.t(), t.ones(3, 2)).solution
+x4 = t.linalg.lstsq(x1.expand(2, 4, 3), t.ones(2, 4)).solution
+x5 = t.linalg.lstsq(x1, t.ones(4, 1), driver="gels").solution
+""",
+    "a target of integers is written after a loss": """
+x1 = t.tensor([0.5, 1.5], requires_grad=True)
+x2 = t.tensor([1, 1])
+x3 = t.nn.functional.huber_loss(x1, x2)
+x2.zero_()
+x3.backward()
+""",
+    "a target of bytes is written after a loss": """
+x1 = t.tensor([0.5, 1.5], requires_grad=True)
+x2 = t.tensor([1, 1], dtype=t.uint8)
+x3 = t.nn.functional.smooth_l1_loss(x1, x2)
+x2.zero_()
+x3.backward()
+""",
+    "batch_norm checks eps first, and nothing of no elements": """
+x1 = t.nn.functional.batch_norm(t.ones(2, 3), t.zeros(3), t.ones(3), eps=-1.0)
+x2 = t.nn.functional.batch_norm(t.ones(2, 3), t.zeros(2), t.ones(3), eps=-1.0)
+x3 = t.nn.functional.batch_norm(t.ones(1, 3), t.zeros(2), t.ones(3), training=True)
+x4 = t.nn.functional.batch_norm(t.ones(0, 3), None, t.ones(2), t.ones(2))
+x5 = t.nn.functional.batch_norm(t.ones(2, 3), None, t.ones(2), training=True)
+""",
+    "BatchNorm without one of its statistics": """
+x1 = t.arange(12.0).reshape(4, 3)
+m1 = t.nn.BatchNorm1d(3)
+m1.running_mean = None
+x2 = m1(x1)
+x3 = m1.eval()(x1)
+x4 = t.nn.Sequential(m1, t.nn.ReLU())(x1)
+m2 = t.nn.BatchNorm1d(3)
+m2.running_var = None
+x5 = m2.eval()(x1)
+""",
+    "BatchNorm that stops to keep track": """
+x1 = t.arange(12.0).reshape(4, 3)
+m1 = t.nn.BatchNorm1d(3)
+m1.track_running_stats = False
+x2 = m1(x1)
+x3 = m1.eval()(x1)
+m1.train()
+x4 = t.nn.Sequential(m1, t.nn.ReLU6())(x1)
+""",
+}
+
+# What only a part of a predicate's sentence is about, and must be found still.
+WRONG = {
+    "an infinite gradient of interpolate to another size": (
+        "nn.functional.interpolate",
+        """
+x1 = t.ones(1, 1, 2, requires_grad=True)
+t.nn.functional.interpolate(x1, scale_factor=2).backward(t.tensor([[[1.0, 2.0, 3.0, 4.0]]]))
+""",
+    ),
+    "a gradient of cumprod that is NaN": (
+        "cumprod",
+        """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+t.cumprod(x1, 0).sum().backward()
+""",
+    ),
+    "a second derivative of atan2 that is NaN": (
+        "atan2",
+        """
+x1, x2 = t.tensor([1.0, 2.0], requires_grad=True), t.tensor([1.0, 2.0])
+x3, = t.autograd.grad(t.atan2(x1, x2).sum(), x1, create_graph=True)
+""",
+    ),
+    "an arc sine far from the ends": (
+        "asin",
+        """
+x1 = t.tensor([[1.0, 2.0, 4.0], [2.0, 1.0, 3.0]], requires_grad=True)
+x2 = t.corrcoef(x1)
+t.asin(x2[0, 1]).backward()
+""",
+    ),
+    "the gradient of addcmul by integers that fit": (
+        "addcmul",
+        """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x2 = t.tensor([1, 2], dtype=t.int32)
+x3 = t.addcmul(x1, x1, x2, value=2)
+x3.sum().backward()
+""",
+    ),
+}
+
+
+# On whatever device the other tests run, these compare on the CPU: they are about the graph and arguments.
+@pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
+def test_found(program):
+    assert compare(program, Settings(errors="type")) is None
+
+
+@pytest.mark.parametrize("name, program", [pytest.param(*w, id=name) for name, w in WRONG.items()])
+def test_what_is_known_hides_nothing_beside_it(name, program, monkeypatch):
+    """A gradient that is NaN."""
+    assert compare(program) is None
+    module = dt
+    *path, last = name.split(".")
+    for part in path:
+        module = getattr(module, part)
+    op = getattr(module, last)
+
+    def wrong(x, *others, **options):
+        x = x.clone()
+        x.register_hook(lambda g: g * dt.nan)
+        return op(x, *others, **options)
+
+    monkeypatch.setattr(module, last, wrong)
+    assert compare(program) is not None
+
+
+@pytest.mark.parametrize(
+    "name, program",
+    [
+        (
+            "cross",
+            "x1 = t.tensor([[1e10, 2.0, 3.0], [2.0, 1.0, 4.0]])\nx2 = t.cross(x1, x1.flip(0), 1)",
+        ),
+        (
+            "mm",
+            "x1, x2 = t.tensor([[1e10, 0.0], [0.0, 2.0]]), t.tensor([[1.0, 0.0], [0.0, 1e5]])\nx3 = t.mm(x1, x2)",
+        ),
+    ],
+)
+def test_what_large_terms_leave_hides_no_small_ones(name, program, monkeypatch):
+    assert compare(program) is None
+    op = getattr(dt, name)
+
+    def wrong(*given):
+        y = op(*given)
+        return dt.where(y.abs() < 100, y + 1e7, y)
+
+    monkeypatch.setattr(dt, name, wrong)
+    assert compare(program) is not None
