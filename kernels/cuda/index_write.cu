@@ -361,8 +361,8 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
     int64_t fresh = 0;
     if constexpr (kHasPackets<T, Word>) {
       packets = has_packets<T>(split, values.data, y);
-      const bool worth_a_warp = split.slice.count >= kWarp * kPacketWidth<T>;
-      if (packets && worth_a_warp && is_made_of_slices(split, clear_bytes, sizeof(T)))
+      const bool worth_warps = split.slice.count >= kWarp / 2 * kPacketWidth<T>;
+      if (packets && worth_warps && is_made_of_slices(split, clear_bytes, sizeof(T)))
         fresh = split.extent;
     }
     if (fresh == 0) {

@@ -118,7 +118,14 @@ def test_vectors_times_matrices(device, dtype, depth, outputs):
 @on_both
 @pytest.mark.parametrize(
     "count, rows, width",
-    [(9, 1, 3), (1000, 70, 300), (5000, 8192, 4), (5000, 8193, 4), (1000, 1500, 700)],
+    [
+        (9, 1, 3),
+        (1000, 70, 300),
+        (5000, 8192, 4),
+        (5000, 8193, 4),
+        (1000, 1500, 700),
+        (6000, 9000, 64),
+    ],
 )
 def test_gradients_of_repeated_rows(device, count, rows, width):
     """What nobody chose is 0, whatever the memory held; and all sums repeat."""
