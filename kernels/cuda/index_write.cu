@@ -265,46 +265,28 @@ bool can_own(const SplitPlan& split, int64_t element_bytes) {
          OwnerShape::can(split.positions.count(), split.extent, split.slice.count * element_bytes);
 }
 
-template <class T, int kWidth, class Op, class Positions>
-int32_t sum_positions(const dt_stream* stream, const SplitPlan& split, T* y,
-                      const Values<T>& values, const Op& op, bool fresh,
-                      const Positions& positions) {
-  using Sums = OwnedSums<T, kWidth, Op, Positions>;
-  const OwnerShape shape(split.positions.count(), split.extent, split.slice.count, kWidth,
-                         sizeof(T));
-  const auto owners = static_cast<uint32_t>(shape.owners);
-  const Sums sums = {y,
-                     values,
-                     positions,
-                     split.slice,
-                     FastDivide(owners),
-                     static_cast<uint32_t>(split.extent),
-                     owners,
-                     static_cast<uint32_t>(shape.groups),
-                     split.unit,
-                     split.lowest * split.unit,
-                     shape.parts,
-                     shape.lanes,
-                     fresh,
-                     op};
-  return launch(stream, sum_owned<Sums>, static_cast<unsigned>(shape.blocks()), kOwnerThreads, 0,
-                sums);
-}
-
 template <class T, int kWidth, class Op>
 int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
                   const Values<T>& values, const Op& op, bool fresh) {
-  const auto count = static_cast<uint32_t>(split.positions.count());
-  const Keys<2> keys = {KeyMaker(split, Complaint(stream, call))};
-  if (!OwnerShape::deals(count)) {
-    const AllPositions<Keys<2>> all = {keys, count};
-    return sum_positions<T, kWidth>(stream, split, y, values, op, fresh, all);
-  }
-  Scratch scratch(call.workspace);
-  const FewPairs few(&scratch, count, OwnerShape::kOwnerBits);
-  if (const int32_t code = sort_few(stream, few, count, keys)) return code;
-  const DealtPositions<Keys<2>> dealt = {keys, count, few.memory.keys, few.memory.order};
-  return sum_positions<T, kWidth>(stream, split, y, values, op, fresh, dealt);
+  const OwnerShape shape(split.extent, split.slice.count, kWidth, sizeof(T));
+  const KeyMaker maker(split, Complaint(stream, call));
+  const OwnedSums<T, kWidth, Op, Keys<2>> sums = {y,
+                                                  values,
+                                                  {maker},
+                                                  split.slice,
+                                                  FastDivide(static_cast<uint32_t>(shape.owners)),
+                                                  static_cast<uint32_t>(split.positions.count()),
+                                                  static_cast<uint32_t>(split.extent),
+                                                  static_cast<uint32_t>(shape.owners),
+                                                  static_cast<uint32_t>(shape.groups),
+                                                  split.unit,
+                                                  split.lowest * split.unit,
+                                                  shape.parts,
+                                                  shape.lanes,
+                                                  fresh,
+                                                  op};
+  return launch(stream, sum_owned<OwnedSums<T, kWidth, Op, Keys<2>>>,
+                static_cast<unsigned>(shape.blocks()), kOwnerThreads, 0, sums);
 }
 
 // f(uint32_t()) or f(uint64_t()), whatever holds keys and positions.
@@ -347,8 +329,7 @@ bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_
 template <class T, class Op>
 int32_t accumulate_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
                          T* y, const Values<T>& values, const Op& op, int64_t clear_bytes) {
-  constexpr int64_t kMostFresh = 16 << 20;  // bytes; more are sooner cleared by all multiprocessors
-  const bool fresh = clear_bytes <= kMostFresh && is_made_of_slices(split, clear_bytes, sizeof(T));
+  const bool fresh = is_made_of_slices(split, clear_bytes, sizeof(T));
   if (!fresh) {
     if (const int32_t code = clear(stream, y, clear_bytes)) return code;
   }
@@ -380,8 +361,8 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
     int64_t fresh = 0;
     if constexpr (kHasPackets<T, Word>) {
       packets = has_packets<T>(split, values.data, y);
-      const bool worth_a_warp = split.slice.count >= kWarp * kPacketWidth<T>;
-      if (packets && worth_a_warp && is_made_of_slices(split, clear_bytes, sizeof(T)))
+      const bool worth_warps = split.slice.count >= kWarp / 2 * kPacketWidth<T>;
+      if (packets && worth_warps && is_made_of_slices(split, clear_bytes, sizeof(T)))
         fresh = split.extent;
     }
     if (fresh == 0) {
@@ -488,12 +469,8 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   // CUB asks about the current device. If there is none, the kernel says so.
   if (set_device(stream->device) != cudaSuccess) return 0;
   const SplitPlan split = split_plan(here);
+  if (mode.accumulate && can_own(split, bytes_of(indexed.dtype))) return 0;
   Scratch memory(nullptr);
-  if (mode.accumulate && can_own(split, bytes_of(indexed.dtype))) {
-    const int64_t count = split.positions.count();
-    if (OwnerShape::deals(count)) FewPairs(&memory, count, OwnerShape::kOwnerBits);
-    return memory.used();
-  }
   visit_word(split, [&](auto word) {
     if (has_few_positions(split))
       FewPairs(&memory, split.positions.count(), split.key_bits());

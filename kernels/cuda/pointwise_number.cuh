@@ -20,18 +20,21 @@ struct ByNumber {
   }
 };
 
-// For formulas of all four compute types.
-template <class F>
+// Calls F's kernels, or those of Of, which is F by a number, where that takes the number: then
+// prepare<T>() puts what follows from it behind it, as parameters.
+template <class F, class Of>
 int32_t pointwise_by_number(const dt_stream* stream, const calls::Pointwise& call) {
   const dt_view *const in = call.in, &second = in[1];
   calls::Pointwise by_number = call;
-  const double real = number_as<double>(second);
-  const int64_t whole = is_floating(call.compute) ? 0 : number_as<int64_t>(second);
-  by_number.n_attributes = 1, by_number.floats = &real, by_number.ints = &whole;
+  double reals[Of::kParameters] = {number_as<double>(second)};
+  const int64_t wholes[Of::kParameters] = {is_floating(call.compute) ? 0
+                                                                     : number_as<int64_t>(second)};
+  by_number.n_attributes = Of::kParameters, by_number.floats = reals, by_number.ints = wholes;
   return visit_compute<Category::INTEGER, Category::FLOATING>(call.compute, [&](auto type) {
     using T = typename decltype(type)::type;
-    return second.immediate ? run_pointwise(stream, by_number, pointwise_of<ByNumber<F>, T>())
-                            : run_pointwise(stream, call, pointwise_of<F, T>());
+    return second.immediate && Of::template prepare<T>(reals)
+               ? run_pointwise(stream, by_number, pointwise_of<Of, T>())
+               : run_pointwise(stream, call, pointwise_of<F, T>());
   });
 }
 

@@ -12,6 +12,7 @@ constexpr int kReduceThreads = 256;
 // Blocks that fill a large device. A constant, not the device's own number: the bits of a result
 // follow from the shape alone.
 constexpr int64_t kManyBlocks = 1024;
+constexpr int64_t kManyRows = 8192;  // whose warps fill a large device
 // Elements that one thread adds up in a row: more would cost digits, because the sums of threads
 // are combined pairwise.
 constexpr int64_t kLongestChain = 4096;
@@ -155,11 +156,14 @@ inline void cut_into_chunks(ReducePlan* plan, int64_t length, int64_t least, int
 inline ReducePlan plan_rows(int64_t outputs, int64_t length, int64_t width) {
   ReducePlan plan;
   plan.columns = false;
-  // A warp reads a row in a few rounds; longer rows, and rows that are few, get a block each.
+  // A warp reads a row in a few rounds; longer rows, and rows that are few, get a block each. Many
+  // rows that would leave a good part of a block's one round of loads empty do not: the fewer loads
+  // there are between its beginning and its end, the longer it waits at both.
   const int64_t lanes = power_of_two_above(divide_up(length, 4 * width), kWarp);
   const int64_t of_lane = width > 1 ? width : 4;  // single elements, too, come several at a time
+  const int64_t loads = width > 1 && outputs >= kManyRows ? 28 : 16;
   const bool is_long =
-      length > 16 * kWarp * of_lane || (outputs <= 256 && length > 2 * kWarp * of_lane);
+      length > loads * kWarp * of_lane || (outputs <= 256 && length > 2 * kWarp * of_lane);
   plan.lanes = static_cast<uint32_t>(is_long ? kReduceThreads : lanes);
   plan.blocks = divide_up(outputs * plan.lanes, kReduceThreads);
   const int64_t round = kReduceThreads * width;

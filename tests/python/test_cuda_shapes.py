@@ -59,7 +59,7 @@ def test_gathered_rows(device, dtype, rows, length, taken):
 
 @on_both
 @pytest.mark.parametrize(
-    "count", [1, 31, 32, 33, 1000, 1024, 1025, 4097, 8192, 8193, 16_384, 16_385]
+    "count", [1, 31, 32, 33, 1000, 1024, 1025, 4097, 5120, 5121, 8193, 16_385]
 )
 def test_rows_added_at_repeated_places(device, count):
     """In any order and as often as may be; what is assigned last stays."""
@@ -117,7 +117,15 @@ def test_vectors_times_matrices(device, dtype, depth, outputs):
 
 @on_both
 @pytest.mark.parametrize(
-    "count, rows, width", [(9, 1, 3), (1000, 70, 300), (5000, 9000, 4), (100, 60_000, 1)]
+    "count, rows, width",
+    [
+        (9, 1, 3),
+        (1000, 70, 300),
+        (5000, 8192, 4),
+        (5000, 8193, 4),
+        (1000, 1500, 700),
+        (6000, 9000, 64),
+    ],
 )
 def test_gradients_of_repeated_rows(device, count, rows, width):
     """What nobody chose is 0, whatever the memory held; and all sums repeat."""
@@ -175,6 +183,41 @@ def test_powers_by_a_number(device, dtype, size):
         odd = dt.tensor([0.0, -0.0, -1.0, float("-inf"), float("nan")], dtype=dtype, device=device)
         assert str((odd**2.5).tolist()) == "[0.0, 0.0, nan, inf, nan]"
         assert str((odd**-3).tolist()) == "[inf, -inf, -1.0, -0.0, nan]"
+
+
+# Many rows are a warp's each, which few of them, of this length, are not.
+@on_both
+def test_many_rows_that_begin_anywhere(device):
+    values = np.random.default_rng(8).integers(-999, 999, 8192 * 2053 + 1, np.int16)
+    x, rows = dt.tensor(values).to(dt.float32).to(device)[1:].reshape(8192, 2053), values[1:]
+    rows = rows.reshape(8192, 2053)
+    np.testing.assert_array_equal(x.sum(1).cpu().numpy(), rows.sum(1))
+    np.testing.assert_array_equal(x.argmax(1).cpu().numpy(), rows.argmax(1))
+    np.testing.assert_allclose(x.var(1).cpu().numpy(), rows.var(1, ddof=1), rtol=1e-6)
+
+
+# Exponents on both sides of those that are raised in float64.
+@on_both
+@pytest.mark.parametrize("exponent", [2.5, -1.3, 1 / 3, 7.0, -100.5, 65_535.0, 65_537.0, 1e-46])
+def test_powers_by_a_number_are_accurate(device, exponent):
+    rng = np.random.default_rng(5)
+    values = np.concatenate(
+        [
+            rng.random(4000) + 0.5,
+            np.exp2(rng.uniform(-149, 128, 4000)),
+            [0.0, 1.0, np.inf, np.nan, 2.0**-149, 2.0**-126, 1 - 2.0**-24, 1 + 2.0**-23],
+        ]
+    ).astype(np.float32)
+    x = np.concatenate([values, -values])
+    with np.errstate(all="ignore"):
+        expected = x.astype(np.float64) ** np.float32(exponent).astype(np.float64)
+        rounded = expected.astype(np.float32)
+    y = (dt.tensor(x).to(device) ** exponent).cpu().numpy()
+    finite = np.isfinite(rounded)
+    np.testing.assert_array_equal(y[~finite], rounded[~finite])
+    np.testing.assert_array_equal(np.signbit(y[finite]), np.signbit(rounded[finite]))
+    y, expected, rounded = y[finite], expected[finite], rounded[finite]
+    assert (np.abs(y - expected) <= 2 * np.spacing(np.abs(rounded))).all()
 
 
 # Lines of one tile and of many, which begin at a boundary or behind one.
