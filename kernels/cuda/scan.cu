@@ -9,7 +9,6 @@
 #include <type_traits>
 
 #include "kernels/calls/reduce.gen.h"
-#include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
@@ -28,10 +27,10 @@ constexpr int kRowWidth = 4;
 template <class Element>
 constexpr int kTileWidth = sizeof(Element) <= 4 ? 8 : 4;
 // Blocks of a multiprocessor: unasked, the compiler would have all addresses ready and leave room
-// for one. Those that wait for each other are more, as many as registers suffice for.
+// for one. Those that wait for each other are more, as many as their elements leave registers for.
 constexpr int kRowBlocks = 3;
-template <class Source>
-constexpr int kTileBlocks = std::is_same_v<Source, Any> ? 3 : 5;
+template <class Element>
+constexpr int kTileBlocks = sizeof(Element) <= 4 ? 4 : 3;
 
 // ---- what a scan does with an element: joins it to those before. Chunks are joined in the same
 // way.
@@ -88,12 +87,11 @@ struct Elements {
     else
       return static_cast<const Source*>(call.x)[offset];
   }
-  static __device__ __forceinline__ void store(const ScanCall& call, int64_t offset,
-                                               Element value) {
+  static __device__ __forceinline__ void store(const ScanCall& call, int64_t offset, Sum value) {
     if constexpr (std::is_same_v<Source, Any>)
       store_as(call.y, call.y_dtype, offset, value);
     else
-      static_cast<Source*>(call.y)[offset] = value;
+      static_cast<Source*>(call.y)[offset] = static_cast<Source>(value);
   }
 };
 
@@ -137,37 +135,19 @@ class Line {
       }
     }
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) element[i] = at(first + i);
+    for (int i = 0; i < kWidth; ++i)
+      element[i] = contains(first + i)
+                       ? Elements<Fold, Source>::load(call_, x_ + (first + i) * call_.x_stride)
+                       : static_cast<Element>(Fold::nothing());
   }
 
-  // Brings the elements of the kCount places from `place`, a boundary, on into shared memory. The
-  // threads of a block do it together, and wait for each other behind it.
-  template <int64_t kCount>
-  __device__ __forceinline__ void bring(int64_t place, void* memory) const {
-    constexpr int kEach = kPacketWidth<Element>, kStep = kThreads * kEach;
-    const int64_t first = place - lead_ + threadIdx.x * kEach;
-    Element* const to = static_cast<Element*>(memory) + threadIdx.x * kEach;
-#pragma unroll
-    for (int i = 0; i < kCount; i += kStep) {
-      if (packets_of_x_ && is_whole<kEach>(first + i)) {
-        copy_async<kPacketBytes>(to + i, static_cast<const Element*>(call_.x) + x_ + first + i,
-                                 true);
-        continue;
-      }
-#pragma unroll
-      for (int e = 0; e < kEach; ++e) bring_one(first + i + e, to + i + e);
-    }
-    close_copies();
-    wait_copies<0>();
-  }
-
-  __device__ __forceinline__ void store(int64_t place, const Element (&value)[kWidth]) const {
+  __device__ __forceinline__ void store(int64_t place, const Sum (&value)[kWidth]) const {
     const int64_t first = place - lead_;
     if constexpr (!std::is_same_v<Source, Any>) {
       if (packets_of_y_ && is_whole(first)) {
         Packet<Source, kWidth> packet;
 #pragma unroll
-        for (int i = 0; i < kWidth; ++i) packet.value[i] = value[i];
+        for (int i = 0; i < kWidth; ++i) packet.value[i] = static_cast<Source>(value[i]);
         return store_packet(static_cast<Source*>(call_.y) + y_ + first, packet);
       }
     }
@@ -185,21 +165,8 @@ class Line {
   __device__ __forceinline__ bool contains(int64_t i) const {
     return i >= 0 && i < length_;
   }
-  template <int kCount = kWidth>
   __device__ __forceinline__ bool is_whole(int64_t first) const {
-    return first >= 0 && first + kCount <= length_;
-  }
-  __device__ __forceinline__ Element at(int64_t i) const {
-    return contains(i) ? Elements<Fold, Source>::load(call_, x_ + i * call_.x_stride)
-                       : static_cast<Element>(Fold::nothing());
-  }
-
-  __device__ __forceinline__ void bring_one(int64_t i, Element* to) const {
-    if (std::is_same_v<Source, Any> || !contains(i))
-      *to = at(i);
-    else
-      copy_async<sizeof(Element)>(
-          to, static_cast<const Element*>(call_.x) + x_ + i * call_.x_stride, true);
+    return first >= 0 && first + kWidth <= length_;
   }
 
   const ScanCall& call_;
@@ -214,10 +181,9 @@ class Line {
 template <int kTeam, int kWidth = kRowWidth>
 constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kTeam;
 
-// A thread's share of a tile: kWidth elements of each subtile, which are kApart parts from each
-// other where the thread has them. Parts of a tile follow each other subtile by subtile, warp by
-// warp.
-template <class Fold, class Source, int kTeam, int kWidth, int kApart>
+// A thread's share of a tile: kWidth elements of each subtile. Parts of a tile follow each other
+// subtile by subtile, warp by warp.
+template <class Fold, class Source, int kTeam, int kWidth>
 class TileShare {
  public:
   using Sum = typename Fold::Value;
@@ -226,31 +192,41 @@ class TileShare {
   Sum all;  // what the tile gives
 
   // `first`: the place of the thread's first element; `shared`: a number for each part.
-  __device__ __forceinline__ TileShare(const Part* parts, int64_t first, Sum* shared)
-      : parts_(parts), first_(first) {
+  __device__ __forceinline__ TileShare(const OfLine& line, int64_t first, Sum* shared)
+      : first_(first) {
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) line.load(first + s * kStep, element_[s].value);
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) {
-      const Part part = parts[s * kApart];
-      Sum sum = static_cast<Sum>(part.value[0]);
+      Sum sum = static_cast<Sum>(element_[s].value[0]);
 #pragma unroll
-      for (int i = 1; i < kWidth; ++i) sum = Fold::join(sum, static_cast<Sum>(part.value[i]));
+      for (int i = 1; i < kWidth; ++i)
+        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
       before_[s] = inclusive<Fold, kLanes>(sum);
     }
     join_parts(shared);
+  }
+
+  // Elements are out of the way, in shared memory, while a thread waits: [kSubtiles][threads].
+  __device__ __forceinline__ void put_away(Part* memory) const {
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) memory[s * kThreads + threadIdx.x] = element_[s];
+  }
+  __device__ __forceinline__ void take_back(const Part* memory) {
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) element_[s] = memory[s * kThreads + threadIdx.x];
   }
 
   // `carry`: what all before the tile gives.
   __device__ __forceinline__ void store(const OfLine& line, Sum carry) {
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) {
-      const Part part = parts_[s * kApart];
       const Sum before = Fold::join(carry, before_[s]);
-      Sum sum = static_cast<Sum>(part.value[0]);
-      typename OfLine::Element value[kWidth];
+      Sum sum = static_cast<Sum>(element_[s].value[0]), value[kWidth] = {Fold::join(before, sum)};
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) {
-        if (i > 0) sum = Fold::join(sum, static_cast<Sum>(part.value[i]));
-        value[i] = static_cast<typename OfLine::Element>(Fold::join(before, sum));
+      for (int i = 1; i < kWidth; ++i) {
+        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
+        value[i] = Fold::join(before, sum);
       }
       line.store(first_ + s * kStep, value);
     }
@@ -290,8 +266,8 @@ class TileShare {
     }
   }
 
-  const Part* const parts_;
   const int64_t first_;
+  Part element_[kSubtiles];
   Sum before_[kSubtiles];
 };
 
@@ -303,7 +279,6 @@ __global__ void __launch_bounds__(kThreads, kRowBlocks)
   using Sum = typename Fold::Value;
   __shared__ Sum shared[2][kWarp];  // two, so that a tile need not wait until the last one is read
   constexpr int kWidth = kRowWidth;
-  using Share = TileShare<Fold, Source, kTeam, kWidth, 1>;
   const uint32_t number = blockIdx.x * (kThreads / kTeam) + threadIdx.x / kTeam;
   const Line<Fold, Source, kWidth> line(call, number);
   Sum carry = Fold::nothing();
@@ -312,39 +287,35 @@ __global__ void __launch_bounds__(kThreads, kRowBlocks)
   for (int64_t tile = 0; __any_sync(kAllLanes, tile < line.end());
        tile += kTile<kTeam>, buffer ^= 1) {
     const int64_t first = tile + threadIdx.x % kTeam * kWidth;
-    typename Share::Part parts[kSubtiles];
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) line.load(first + s * kTeam * kWidth, parts[s].value);
-    Share share(parts, first, shared[buffer]);
+    TileShare<Fold, Source, kTeam, kWidth> share(line, first, shared[buffer]);
     share.store(line, carry);
     carry = Fold::join(carry, share.all);
   }
 }
 
-// A block has a tile of a line, in shared memory: in registers, elements would take up the room of
-// other blocks while this one waits.
+// A block has a tile of a line.
 template <class Fold, class Source>
-__global__ void __launch_bounds__(kThreads, kTileBlocks<Source>)
+__global__ void __launch_bounds__(kThreads, kTileBlocks<typename Elements<Fold, Source>::Element>)
     scan_tiles(const __grid_constant__ ScanCall call, TileTree tree) {
   begin_kernel();
   using Sum = typename Fold::Value;
   constexpr int kWidth = kTileWidth<typename Elements<Fold, Source>::Element>;
-  using Share = TileShare<Fold, Source, kThreads, kWidth, kThreads>;
+  using Share = TileShare<Fold, Source, kThreads, kWidth>;
   __shared__ typename Share::Part memory[kSubtiles * kThreads];
   __shared__ Sum shared[kWarp], carry;
   const uint32_t ticket = take_ticket(tree);
   const uint32_t number = ticket / static_cast<uint32_t>(tree.tiles);
   const uint32_t tile = ticket - number * static_cast<uint32_t>(tree.tiles);
   const Line<Fold, Source, kWidth> line(call, number);
-  const int64_t first = tile * kTile<kThreads, kWidth>;
-  line.template bring<kTile<kThreads, kWidth>>(first, memory);
-  __syncthreads();
-  Share share(memory + threadIdx.x, first + threadIdx.x * kWidth, shared);
+  const int64_t first = tile * kTile<kThreads, kWidth> + threadIdx.x * kWidth;
+  Share share(line, first, shared);
+  share.put_away(memory);
   if (threadIdx.x < kWarp) {
     const Sum before = tile_prefix<Fold>(tree, number, tile, share.all);
     if (threadIdx.x == 0) carry = before;
   }
   __syncthreads();
+  share.take_back(memory);
   share.store(line, carry);
 }
 
@@ -375,9 +346,7 @@ __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__
 #pragma unroll
     for (int i = 0; i < kBatch<Source>; ++i) {
       sum = Fold::join(sum, value[i]);
-      if (!kTotal && at + i < end)
-        Line::store(call, offset[0] + (at + i) * call.y_stride,
-                    static_cast<typename Line::Element>(sum));
+      if (!kTotal && at + i < end) Line::store(call, offset[0] + (at + i) * call.y_stride, sum);
     }
     at += kBatch<Source>;
   }
