@@ -53,15 +53,17 @@ DT_MATH Difference exact_difference(double a, double b) {
 }
 
 // pi/2 in three parts of 33 bits and the rest: n has at most 20 bits. Where a product is not
-// rounded before it is taken away, two parts and the rest do, and the first difference is exact.
+// rounded before it is taken away, two parts and the rest do: the first difference is exact, and
+// what rounding the second part's product and difference drops is kept.
 DT_MATH Angle reduce(double x) {
   const double shifted = fma(x, 0x1.45f306dc9c883p-1, Format<double>::kRounder);
   const double n = shifted - Format<double>::kRounder;
 #ifdef __FMA__
-  const double near = fma(n, -0x1.921fb54442d18p+0, x);
-  const double high = fma(n, -0x1.1a62633145c07p-54, near);
-  const double low = fma(n, -0x1.1a62633145c07p-54, near - high);
-  return {to_bits(shifted), high, fma(n, 0x1.f1976b7ed8fbcp-110, low)};
+  constexpr double kSecond = 0x1.1a62633145c07p-54;
+  const double near = fma(n, -0x1.921fb54442d18p+0, x), product = n * kSecond;
+  const Difference second = exact_difference(near, product);
+  const double low = second.error - fma(n, kSecond, -product);
+  return {to_bits(shifted), second.value, fma(n, 0x1.f1976b7ed8fbcp-110, low)};
 #else
   const double first = x - n * 0x1.921fb54400000p+0;
   const Difference second = exact_difference(first, n * 0x1.0b4611a600000p-34);

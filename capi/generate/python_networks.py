@@ -163,6 +163,8 @@ def _constructor(schema: Schema, n: Network) -> list[str]:
     body += [f"self.{name} = {maker.print(made)}" for name, made in n.children.items()]
     for condition, name, source in n.tie:
         body += [f"if {maker.print(condition)}:", f"{INDENT}self.{name} = self.{source}"]
+    if n.step:  # which stands for these alone
+        body.append("self._made_of = [type(module) for module in self.modules()]")
     body += _initialize(schema, n)
     return [f"def __init__(self, {signature(n.args)}, device=None, dtype=None):", *indented(body)]
 

@@ -77,10 +77,19 @@ Tensor decoder_block(Caches caches, const Tensor& x, int64_t heads, const Tensor
                         kEps});
 }
 
+// A child may be told to train while others are not.
+static bool is_training(const Module& module) {
+  if (module.training()) return true;
+  for (int64_t i = 0; i < module.child_count(); ++i) {
+    if (is_training(*module.child(i))) return true;
+  }
+  return false;
+}
+
 Tensor forward_with(Module& module, const Tensor& x, Caches caches) {
   auto* cached = dynamic_cast<CachedModule*>(&module);
   const bool follows = !caches.empty() && caches[0]->place().defined();
-  if (cached && follows && !module.training() && !is_autocasting()) {
+  if (cached && follows && !is_training(module) && !is_autocasting()) {
     const Tensor y = cached->step(x, caches);
     if (y.defined()) return y;
   }

@@ -5,8 +5,8 @@
 // and the shape of a slice, not from how many blocks there are.
 //
 // As long as a block has all keys in its registers, that costs less than one more kernel would.
-// Destinations are dealt
-// out in turns, so that positions which choose neighbours are spread over blocks.
+// Destinations
+// are dealt out in turns, so that positions which choose neighbours are spread over blocks.
 #pragma once
 
 #include <algorithm>

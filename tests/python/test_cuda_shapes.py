@@ -58,9 +58,7 @@ def test_gathered_rows(device, dtype, rows, length, taken):
 
 
 @on_both
-@pytest.mark.parametrize(
-    "count", [1, 31, 32, 33, 1000, 1024, 1025, 4097, 5120, 5121, 8193, 16_385]
-)
+@pytest.mark.parametrize("count", [1, 31, 32, 33, 1000, 1024, 1025, 4097, 5120, 5121, 8193, 16_385])
 def test_rows_added_at_repeated_places(device, count):
     """In any order and as often as may be; what is assigned last stays."""
     rng = np.random.default_rng(count)
@@ -178,7 +176,10 @@ def test_powers_by_a_number(device, dtype, size):
     for power in (x, x[1:], x[::2]):
         for exponent in (0, 1, 3, 4):
             expected = power.cpu().to(dt.float64).numpy() ** exponent
-            np.testing.assert_array_equal((power**exponent).to(dt.float64).cpu().numpy(), expected)
+            found = (power**exponent).to(dt.float64).cpu().numpy()
+            # Whole powers of float64 are not exact on a GPU: its library's are within two units.
+            unit = np.spacing(expected) if dtype is dt.float64 else 0
+            assert (np.abs(found - expected) <= 2 * unit).all()
     if dtype.is_floating_point:
         odd = dt.tensor([0.0, -0.0, -1.0, float("-inf"), float("nan")], dtype=dtype, device=device)
         assert str((odd**2.5).tolist()) == "[0.0, 0.0, nan, inf, nan]"

@@ -268,20 +268,84 @@ def test_a_block_refuses_what_does_not_fit(device):
     refused(IndexError, "index 8 is out of bounds for dimension .*with size 8", beyond)
 
 
-@pytest.mark.parametrize("hooked", [False, True])
-def test_hooks_run_where_a_place_is_followed(model, hooked):
-    calls = []
-    hook = model.h[0].mlp.register_forward_hook(lambda *_: calls.append(1)) if hooked else None
+def follow(caches, place: int):
+    """Makes all caches follow a place, with all that is before it to be seen."""
+    at, seen = dt.tensor([place]), (dt.arange(24) <= place).unsqueeze(0)
+    for cache in caches:
+        cache.follow(at, seen)
+
+
+class Twice(dt.nn.Module):
+    """What is wrapped, doubled, with its state in sight."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner, self.weight, self.bias = inner, inner.weight, inner.bias
+
+    def forward(self, x):
+        return 2 * self.inner(x)
+
+
+class Shifted(models.networks.Block):
+    def forward(self, x, caches=None):
+        return super().forward(x, caches) + 1
+
+
+def other_class(block):
+    block.__class__ = Shifted
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda block: setattr(block.mlp, "c_fc", Twice(block.mlp.c_fc)),
+        lambda block: setattr(block, "mlp", dt.nn.Identity()),
+        lambda block: setattr(block.ln_1, "eps", 0.5),
+        lambda block: block.attn.resid_dropout.train(),
+        other_class,
+    ],
+    ids=["wrapped", "replaced", "eps", "child in training", "class"],
+)
+def test_a_changed_block_goes_through_its_forward(change):
+    """Where a place is followed, too: what is given by a text at once and by its last token alone is the same."""
+    dt.manual_seed(2)
+    model = models.gpt2(**SIZES, dropout=0.5).eval()
+    change(model.h[1])
+    text, caches = dt.tensor([[1, 2, 3, 4]]), [dt.nn.KVCache(24) for _ in model.h]
+    with dt.no_grad():
+        model(text[:, :3], caches)
+        follow(caches, 3)
+        dt.manual_seed(3)
+        found = model(text[:, 3:], caches)
+        caches = [dt.nn.KVCache(24) for _ in model.h]
+        model(text[:, :3], caches)
+        dt.manual_seed(3)
+        expected = model(text[:, 3:], caches)
+    torch.testing.assert_close(
+        torch.from_numpy(found.numpy()), torch.from_numpy(expected.numpy()), rtol=1e-4, atol=1e-4
+    )
+
+
+def hook_one(model, hook):
+    return model.h[0].mlp.register_forward_hook(hook)
+
+
+def hook_all(_, hook):
+    return dt.nn.modules.module.register_module_forward_hook(hook)
+
+
+@pytest.mark.parametrize("hook", [None, hook_one, hook_all])
+def test_hooks_run_where_a_place_is_followed(model, hook):
+    seen = []
+    handle = hook(model, lambda m, *_: seen.append(m)) if hook else None
     caches = [dt.nn.KVCache(24) for _ in model.h]
     with dt.no_grad():
         model(dt.tensor([[1, 2, 3]]), caches)
-        before = len(calls)
-        place, seen = dt.tensor([3]), (dt.arange(24) <= 3).unsqueeze(0)
-        for cache in caches:
-            cache.follow(place, seen)
+        seen.clear()
+        follow(caches, 3)
         found = model(dt.tensor([[4]]), caches)
-    if hook:
-        hook.remove()
-    assert len(calls) - before == int(hooked)
+    if handle:
+        handle.remove()
+    assert seen.count(model.h[0].mlp) == (1 if hook else 0)
     expected = scores_of_torch(model, [[1, 2, 3, 4]])[:, -1:]
     torch.testing.assert_close(torch.from_numpy(found.numpy()), expected, rtol=1e-4, atol=1e-4)

@@ -229,3 +229,52 @@ def test_polynomials_of_what_is_no_number():
         y = dt.special.chebyshev_polynomial_u(x, n).tolist()
         assert y[0] == 1 if n == 0 else math.isnan(y[0])
     assert math.isnan(dt.special.hermite_polynomial_h(real(0.5), 513).item())
+
+
+def beside_multiples_of_a_right_angle():
+    """Doubles next to k * pi/2, where all but the last digits of the angle cancel."""
+    for k in [*range(1, 3000), *range(3000, 600_000, 997)]:
+        x = k * (math.pi / 2)
+        yield from (math.nextafter(x, 0), x, math.nextafter(x, math.inf))
+
+
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_angles_beside_multiples_of_a_right_angle(name):
+    """Against the C library, which is right to a unit in the last place."""
+    x = [
+        *beside_multiples_of_a_right_angle(),
+        642615.9188844458,
+        871790.3905748408,
+        91.106186954104,
+    ]
+    found = getattr(dt, name)(dt.tensor(x, dtype=dt.float64)).tolist()
+    for angle, ours in zip(x, found, strict=True):
+        true = getattr(math, name)(angle)
+        assert abs(ours - true) <= 3 * math.ulp(true), angle
+
+
+def test_quotients_of_large_integers():
+    """Against Python's integers, which have no end: float64 holds 53 of the 64 bits."""
+    ends = [
+        2**63 - 1,
+        -(2**63),
+        2**53 + 1,
+        -(2**53) - 1,
+        2**62 + 1,
+        3,
+        -3,
+        1,
+        -1,
+        7,
+        -7,
+        10**15 + 1,
+    ]
+    pairs = [(a, b) for a in ends for b in ends if (a, b) != (-(2**63), -1)] * 3  # whole vectors
+    a, b = (dt.tensor(list(column)) for column in zip(*pairs, strict=True))
+    assert (a // b).tolist() == [x // y for x, y in pairs]
+    assert (a % b).tolist() == [x % y for x, y in pairs]
+    assert dt.fmod(a, b).tolist() == [x - y * _toward_zero(x, y) for x, y in pairs]
+
+
+def _toward_zero(x: int, y: int) -> int:
+    return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)

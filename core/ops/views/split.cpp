@@ -144,6 +144,7 @@ std::vector<Tensor> split_sections(const Tensor& input, int64_t sections, int64_
   check_sections(sections);
   const int64_t n = input.size(dim), least = n / sections, longer = n % sections;
   std::vector<int64_t> ends;
+  ends.reserve(static_cast<size_t>(sections - 1));  // more than there can be fails at once
   for (int64_t i = 1; i < sections; ++i) ends.push_back(i * least + std::min(i, longer));
   return split_at(input, ends, dim);
 }

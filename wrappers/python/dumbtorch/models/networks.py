@@ -529,6 +529,7 @@ class Block(nn.Module):
         self.attn = Attention(width, heads, dropout, out_std, device=device, dtype=dtype)
         self.ln_2 = nn.LayerNorm(width, device=device, dtype=dtype)
         self.mlp = MLP(width, dropout, out_std, device=device, dtype=dtype)
+        self._made_of = [type(module) for module in self.modules()]
 
     def forward(self, input, caches=None):
         x = input + self.attn(self.ln_1(input), caches)
