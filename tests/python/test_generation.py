@@ -311,19 +311,19 @@ def test_a_changed_block_goes_through_its_forward(change):
     dt.manual_seed(2)
     model = models.gpt2(**SIZES, dropout=0.5).eval()
     change(model.h[1])
-    text, caches = dt.tensor([[1, 2, 3, 4]]), [dt.nn.KVCache(24) for _ in model.h]
-    with dt.no_grad():
-        model(text[:, :3], caches)
-        follow(caches, 3)
-        dt.manual_seed(3)
-        found = model(text[:, 3:], caches)
+    text = dt.tensor([[1, 2, 3, 4]])
+
+    def scores(follows):
         caches = [dt.nn.KVCache(24) for _ in model.h]
-        model(text[:, :3], caches)
         dt.manual_seed(3)
-        expected = model(text[:, 3:], caches)
-    torch.testing.assert_close(
-        torch.from_numpy(found.numpy()), torch.from_numpy(expected.numpy()), rtol=1e-4, atol=1e-4
-    )
+        model(text[:, :3], caches)
+        if follows:
+            follow(caches, 3)
+        return torch.from_numpy(model(text[:, 3:], caches).numpy())
+
+    with dt.no_grad():
+        found, expected = scores(True), scores(False)
+    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def hook_one(model, hook):
