@@ -36,6 +36,10 @@ struct Linear {
         depth(static_cast<int>(w.sizes[1])),
         outputs(static_cast<int>(w.sizes[0])),
         row(w.strides[1]) {}
+
+  __device__ __forceinline__ float added(int j) const {
+    return bias && j >= 0 ? static_cast<float>(bias[j]) : 0.0f;
+  }
 };
 
 // Which packets of outputs a block has, and which rows of which of them a warp.
@@ -283,7 +287,7 @@ __global__ void __launch_bounds__(kThreads)
   Ahead<T> ahead;
   ahead.load(linear, piece);
   const typename Source::Asked asked = source.ask();
-  const float bias = j >= 0 && linear.bias ? static_cast<float>(linear.bias[j]) : 0.0f;
+  const float bias = linear.added(j);
   if constexpr (!kIsFirst) begin_kernel();
   const auto kept = sink.ask(j);
   source.fill(vector, asked);
