@@ -158,7 +158,8 @@ def check_length(path: Path, text: str) -> Complaints:
 
 
 def check_kernels(path: Path, text: str) -> Complaints:
-    """A CUDA kernel waits for its predecessor, and is started by launch() only: see launch.cuh."""
+    """A CUDA kernel waits for its predecessor, and is started by launch() only: see launch.cuh. What kernels of a chain
+    may read before, they ask() for."""
     if path.suffix not in {".cu", ".cuh"}:
         return
     for match in KERNEL.finditer(text):

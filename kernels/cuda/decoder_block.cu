@@ -73,7 +73,7 @@ template <class T>
 struct Ahead {
   uint4 packet[kAhead];
 
-  __device__ __forceinline__ void load(const Linear<T>& linear, const Piece<T>& piece) {
+  __device__ __forceinline__ void ask(const Linear<T>& linear, const Piece<T>& piece) {
     if (!piece.works()) return;
     const T* const column = linear.weight + (piece.first + piece.unit) * Piece<T>::kWidth;
 #pragma unroll
@@ -285,7 +285,7 @@ __global__ void __launch_bounds__(kThreads)
   const int j = piece.output();
   if constexpr (kIsFirst) begin_chain();
   Ahead<T> ahead;
-  ahead.load(linear, piece);
+  ahead.ask(linear, piece);
   const typename Source::Asked asked = source.ask();
   const float bias = linear.added(j);
   if constexpr (!kIsFirst) begin_kernel();
