@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/nn/decoder_block.h"
+#include "core/nn/layers.h"
 #include "core/ops/attention.gen.h"
 #include "core/ops/autocast/autocast.h"
 #include "core/ops/autocast.gen.h"
@@ -65,7 +66,7 @@ Tensor decoder_block(Caches caches, const Tensor& x, int64_t heads, const Tensor
                      const Tensor& out_weight, const Tensor& out_bias, const Tensor& norm2_weight,
                      const Tensor& norm2_bias, const Tensor& up_weight, const Tensor& up_bias,
                      const Tensor& down_weight, const Tensor& down_bias) {
-  constexpr double kEps = 1e-5;  // of a LayerNorm that is told none
+  const double eps = NnLayerNormOptions().eps;  // the norms of a block are told none
   return decoder_block(caches[0], x,
                        {heads,
                         {norm1_weight, norm1_bias},
@@ -74,7 +75,7 @@ Tensor decoder_block(Caches caches, const Tensor& x, int64_t heads, const Tensor
                         {norm2_weight, norm2_bias},
                         {up_weight, up_bias},
                         {down_weight, down_bias},
-                        kEps});
+                        eps});
 }
 
 // A child may be told to train while others are not.

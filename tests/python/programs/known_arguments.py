@@ -133,12 +133,6 @@ def _(c: Case) -> bool:
     return overflows and c.device != "cpu" and "masked_fill" in c.statement
 
 
-@documented("**Numbers beyond a narrow dtype**")
-def _(c: Case) -> bool:
-    beyond = c.only_ours_raises("isin: value cannot be converted to type .* without overflow")
-    return beyond and re.search(r"\bisin\(", c.statement) is not None
-
-
 def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
     """Whether an integer dtype, or bool, has room for all elements."""
     if dtype is torch.bool:
