@@ -222,9 +222,10 @@ std::vector<T> integers() {
   const T largest = std::numeric_limits<T>::max();
   for (T size = 1; size > 0; size = size > largest / 2 ? T(0) : T(2 * size)) {
     for (T near = -2; near <= 2; ++near) {
-      for (T v :
-           {T(size + near), T(-size + near), T(size / 3 * 2 + near), T(largest / size + near)})
+      for (T v : {size, T(-size), T(size / 3 * 2), T(largest / size)}) {
+        __builtin_add_overflow(v, near, &v);  // wraps around
         x.push_back(v);
+      }
     }
   }
   x.push_back(std::numeric_limits<T>::lowest());
