@@ -4617,7 +4617,8 @@ contains
     if (allocated(x%handle)) handle_of = x%handle%bits
   end function
 
-  ! `from` may be `to`, or a copy of its bits. An assignment has no stat: what fails ends the program.
+  ! `from` may be `to`, or a copy of its bits. An assignment has no stat: what fails ends the
+  ! program.
   impure elemental subroutine copy_object(to, from)
     class(object), intent(inout) :: to
     class(object), intent(in) :: from
