@@ -15,7 +15,8 @@ Tensor make_zeros(const OutputInfo& like);
 // A gradient that has arrived, made to look like what it is the gradient of: this undoes
 // broadcasting, promotion and copies between devices for every formula.
 Tensor conform(Tensor grad, const OutputInfo& to);
-// The sum of x over what broadcasting from `sizes` had repeated.
+// The dimensions of x that broadcasting from `sizes` had repeated, and the sum over them.
+Dims dims_without(const Tensor& x, IntList sizes);
 Tensor sum_to(const Tensor& x, const Dims& sizes);
 // a + b, into a's memory when nobody else can see it and no graph is built.
 Tensor add_gradients(Tensor a, const Tensor& b);

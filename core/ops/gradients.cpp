@@ -30,13 +30,19 @@ Tensor conform(Tensor grad, const OutputInfo& to) {
   return grad;
 }
 
-Tensor sum_to(const Tensor& x, const Dims& sizes) {
-  if (x.sizes() == sizes) return x;
-  const int extra = x.ndim() - sizes.size();
+Dims dims_without(const Tensor& x, IntList sizes) {
+  const int extra = x.ndim() - static_cast<int>(sizes.size());
   Dims dims;
   for (int d = 0; d < x.ndim(); ++d) {
     if (d < extra || (sizes[d - extra] == 1 && x.sizes()[d] != 1)) dims.push_back(d);
   }
+  return dims;
+}
+
+Tensor sum_to(const Tensor& x, const Dims& sizes) {
+  if (x.sizes() == sizes) return x;
+  const int extra = x.ndim() - sizes.size();
+  const Dims dims = dims_without(x, sizes);
   // Leading dimensions alone go away with the sum; the result is then no view, and may become
   // .grad.
   const Tensor y = dims.empty() ? x : sum(x, IntList(dims), dims.size() > extra);

@@ -65,9 +65,11 @@ Tensor linalg_det(const Tensor& A) {
   if (!needs_graph(A)) return y;
   return record(
       "LinalgDetBackward0", y, {A}, [a = Saved::input(A), y = Saved::output(y)](BackwardCall& b) {
-        const Tensor x = a.get(b.node), det = y.get(b.node), g = b.grad();
-        b.results[0] = is_singular(det) ? mul(cofactors(x), unsqueeze(unsqueeze(g, -1), -1))
-                                        : inverse_gradient(x, mul(g, det));
+        const Tensor x = a.get(b.node), det = y.get(b.node),
+                     g = unsqueeze(unsqueeze(b.grad(), -1), -1);
+        b.results[0] = x.size(-1) == 1    ? g  // the determinant of an element is the element
+                       : is_singular(det) ? mul(cofactors(x), g)
+                                          : inverse_gradient(x, mul(b.grad(), det));
       });
 }
 

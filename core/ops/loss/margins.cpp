@@ -38,9 +38,22 @@ Tensor before_the_end(const Tensor& targets) {
 
 Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   check_constant(target, "soft_margin_loss", "target");
-  const Tensor exponent = mul_(neg(input), target);  // of the input's size and dtype
-  check_output_dtype(exponent.dtype());
-  return reduce_losses(log1p(exp(exponent)), reduction);
+  Tensor losses;
+  {
+    const GradMode no_grad(false);
+    const Tensor exponent = mul_(neg(input), target);  // of the input's size and dtype
+    check_output_dtype(exponent.dtype());
+    losses = log1p(exp(exponent));
+  }
+  if (needs_graph(input)) {
+    losses = record("SoftMarginLossBackward0", losses, {input},
+                    [x = Saved::input(input), t = Saved::input(target)](BackwardCall& b) {
+                      const Tensor target = t.get(b.node);
+                      const Tensor grown = exp(mul_(neg(x.get(b.node)), target));
+                      b.results[0] = mul_(neg(b.grad() / (grown + 1) * grown), target);
+                    });
+  }
+  return reduce_losses(losses, reduction);
 }
 
 Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin,

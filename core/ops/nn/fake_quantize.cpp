@@ -1,4 +1,5 @@
 // Rounding as quantized numbers would be: fake_quantize_per_tensor_affine and per_channel_affine.
+#include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
 #include "core/ops/autocast/autocast.h"
 #include "core/ops/checks.h"
@@ -10,6 +11,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/transfer.h"
+#include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
@@ -48,7 +50,9 @@ Tensor scaled(const Tensor& input, const Tensor& scale) {
 Tensor restored(const Tensor& input, const Tensor& q, const Tensor& scale, const Tensor& zero_point,
                 const Bounds& bounds) {
   const Tensor clamped = nan_to_num(clamp(q, bounds.least, bounds.largest), double(bounds.least));
-  const Tensor y = to_dtype(mul(sub(clamped, zero_point), scale), input.dtype());
+  Tensor y = to_dtype(mul(sub(clamped, zero_point), scale), input.dtype());
+  const Dims strides = dense_strides(input);  // those of channels have no say
+  if (y.strides() != strides) y = clone_strided(y, strides);
   if (!needs_graph(input)) return y;
   return record("FakeQuantizeBackward0", y, {input},
                 [mask = Saved::input(eq(clamped, q))](BackwardCall& b) {

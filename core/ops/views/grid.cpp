@@ -54,7 +54,10 @@ Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t leng
 
 Tensor sum_to_size(const Tensor& input, IntList size) {
   check_sum_to_size(input, size);
-  return size.empty() ? sum(input) : sum_to(input, size);
+  const Dims dims = dims_without(input, size);
+  if (size.empty() || dims.empty()) return size.empty() ? sum(input) : input;
+  const Tensor y = sum(input, IntList(dims), true);
+  return y.ndim() == static_cast<int>(size.size()) ? y : view(y, size);
 }
 
 }  // namespace dt
