@@ -95,10 +95,9 @@ from ._functions import (  # noqa: E402
     range,
     tril_indices,
     triu_indices,
-    unsafe_chunk,
-    unsafe_split,
 )
 from ._graph import capture  # noqa: E402
+from ._parts import unsafe_chunk, unsafe_split  # noqa: E402
 from ._settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,

@@ -83,9 +83,9 @@ from ._functions import isin as isin
 from ._functions import range as range
 from ._functions import tril_indices as tril_indices
 from ._functions import triu_indices as triu_indices
-from ._functions import unsafe_chunk as unsafe_chunk
-from ._functions import unsafe_split as unsafe_split
 from ._graph import capture as capture
+from ._parts import unsafe_chunk as unsafe_chunk
+from ._parts import unsafe_split as unsafe_split
 from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from ._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from ._settings import get_float32_matmul_precision as get_float32_matmul_precision

@@ -32,16 +32,6 @@ def conj_physical_(input):
     return input
 
 
-def unsafe_split(input, split_size, dim=0):
-    """split: its views may be written here."""
-    return input.split(split_size, dim)
-
-
-def unsafe_chunk(input, chunks, dim=0):
-    """chunk: its views may be written here."""
-    return input.chunk(chunks, dim)
-
-
 def range(
     start=0,
     end=None,

@@ -9,6 +9,7 @@ from ._out import into
 from ._runtime import result_type
 from ._tensor_type import TensorBase
 from ._types import bool_, float32, float64, int64
+from .autograd.function import Function
 
 _Result = result_type("histogramdd", "hist bin_edges")
 
@@ -28,17 +29,32 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
         raise RuntimeError(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
-    points = _ops.detach(input).flatten(0, -2)
-    if any(isinstance(b, TensorBase) for b in bins):
-        edges = [_checked_edges(b, input, d) for d, b in enumerate(bins)]
-    else:
-        edges = _equal_bins(points, bins, range)
-    hist = _counts(points, edges, weight)
-    if density:
-        hist = hist / hist.sum()
-        for d, e in enumerate(edges):
-            hist = hist / e.diff().reshape(-1, *(1,) * (len(edges) - 1 - d))
-    return _Result((hist, tuple(edges)))
+    given = any(isinstance(b, TensorBase) for b in bins)
+    if given:
+        for d, edges in enumerate(bins):
+            _check_edges(edges, input, d)
+    hist, *edges = _Histogram.apply((bins, given, range, density), input, weight, *bins)
+    return _Result((hist, tuple(bins if given else edges)))
+
+
+class _Histogram(Function):
+    """What is counted requires a gradient where the input does, and has none."""
+
+    @staticmethod
+    def forward(ctx, settings, input, weight, *_):
+        bins, given, bounds, density = settings
+        points = input.flatten(0, -2)
+        edges = bins if given else _equal_bins(points, bins, bounds)
+        hist = _counts(points, edges, weight)
+        if density:
+            hist = hist / hist.sum()
+            for d, e in enumerate(edges):
+                hist = hist / e.diff().reshape(-1, *(1,) * (len(edges) - 1 - d))
+        return (hist,) if given else (hist, *edges)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise RuntimeError("derivative for aten::histogramdd is not implemented")
 
 
 def _check_input(input, weight) -> None:
@@ -61,7 +77,7 @@ def _check_input(input, weight) -> None:
         )
 
 
-def _checked_edges(edges, input, d: int):
+def _check_edges(edges, input, d: int) -> None:
     if edges.dtype is not input.dtype:
         raise RuntimeError(
             "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
@@ -73,7 +89,6 @@ def _checked_edges(edges, input, d: int):
             f"tensor for dimension {d}"
         )
     _check_count(edges.numel() - 1, d)
-    return _ops.clone(_ops.detach(edges))
 
 
 def _check_count(bins: int, d: int) -> None:
@@ -121,4 +136,4 @@ def _counts(points, edges: list, weight):
         inside = inside & (x >= e[0]) & (x <= e[-1])
     weights = _ops.ones_like(bin_of, dtype=points.dtype) if weight is None else weight.reshape(-1)
     hist = _ops.zeros(math.prod(shape), dtype=points.dtype, device=points.device)
-    return hist.index_add(0, bin_of, _ops.where(inside, _ops.detach(weights), 0)).reshape(shape)
+    return hist.index_add(0, bin_of, _ops.where(inside, weights, 0)).reshape(shape)

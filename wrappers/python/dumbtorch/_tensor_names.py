@@ -170,12 +170,16 @@ class TensorNames(TensorBase):
         return other.detach() if assign else self.copy_(other).detach()
 
     def unsafe_split(self, split_size, dim=0) -> tuple:
-        """split: its views may be written here."""
-        return self.split(split_size, dim)
+        """split into what counts as no views."""
+        from ._parts import unsafe_split  # which needs tensors
+
+        return unsafe_split(self, split_size, dim)
 
     def unsafe_chunk(self, chunks, dim=0) -> tuple:
-        """chunk: its views may be written here."""
-        return self.chunk(chunks, dim)
+        """chunk into what counts as no views."""
+        from ._parts import unsafe_chunk
+
+        return unsafe_chunk(self, chunks, dim)
 
     def conj_physical_(self):
         """The tensor: its numbers are real."""

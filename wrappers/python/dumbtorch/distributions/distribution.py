@@ -56,8 +56,8 @@ class Distribution:
                 f"values:\n{value}"
             )
 
-    def _validate_sample(self, value):
-        """Refuses what no event can be, where values are looked at."""
+    def _validate_sample(self, value, support=None):
+        """Refuses what no event can be, or lies outside of `support`, where values are looked at."""
         if not self._validate_args:
             return
         if not isinstance(value, Tensor):
@@ -74,10 +74,11 @@ class Distribution:
                 raise ValueError(
                     f"Value is not broadcastable with batch_shape+event_shape: {value.size()} vs {Size(ours)}."
                 )
-        if self.support is not None and not self.support.check(value).all():
+        support = support or self.support
+        if support is not None and not support.check(value).all():
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
-                f"within the support ({self.support!r}) of the distribution {self!r}, but found invalid "
+                f"within the support ({support!r}) of the distribution {self!r}, but found invalid "
                 f"values:\n{value}"
             )
 

@@ -100,7 +100,7 @@ class Pareto(Distribution):
     def cdf(self, value):
         """The probability of numbers up to a value."""
         self._validate_sample(value)
-        return -((self.scale / value).log() * self.alpha).expm1()
+        return 0 - ((self.scale / value).log() * self.alpha).expm1()
 
     def icdf(self, value):
         """The value up to which numbers have a probability."""
@@ -151,12 +151,12 @@ class Weibull(Distribution):
         self._validate_sample(value)
         ratio = value / self.scale
         slope = self.concentration.log() - self.scale.log()
-        return slope + (self.concentration - 1) * ratio.log() - ratio**self.concentration
+        return slope + _ops.xlogy(self.concentration - 1, ratio) - ratio**self.concentration
 
     def cdf(self, value):
         """The probability of numbers up to a value."""
-        self._validate_sample(value)
-        return -(-((value / self.scale) ** self.concentration)).expm1()
+        self._validate_sample(value, constraints.nonnegative)
+        return 0 - (-((value / self.scale) ** self.concentration)).expm1()
 
     def icdf(self, value):
         """The value up to which numbers have a probability."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import warnings
 
 from .. import _grouped, _missing, _ops, _overloads
@@ -142,6 +144,26 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
     """Maximum of windows that are as equal as can be, and where it is; None keeps a size."""
     function = _ops.adaptive_max_pool3d_with_indices if return_indices else _ops.adaptive_max_pool3d
     return function(input, _sizes(input, output_size, 3))
+
+
+def _with_indices(pool):
+    """The same, with return_indices whatever is given for it."""
+
+    @functools.wraps(pool)
+    def call(*args, **named):
+        given = inspect.signature(pool).bind(*args, **named)
+        given.arguments["return_indices"] = True
+        return pool(*given.args, **given.kwargs)
+
+    call.__name__ += "_with_indices"
+    return call
+
+
+adaptive_max_pool1d_with_indices = _with_indices(adaptive_max_pool1d)
+adaptive_max_pool2d_with_indices = _with_indices(adaptive_max_pool2d)
+adaptive_max_pool3d_with_indices = _with_indices(adaptive_max_pool3d)
+fractional_max_pool2d_with_indices = _with_indices(fractional_max_pool2d)
+fractional_max_pool3d_with_indices = _with_indices(fractional_max_pool3d)
 
 
 def interpolate(

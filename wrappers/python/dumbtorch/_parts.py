@@ -1,0 +1,28 @@
+"""unsafe_split and unsafe_chunk: parts in a tensor's memory that count as tensors of their own."""
+
+from __future__ import annotations
+
+from . import _ops
+from .autograd.function import Function
+
+
+class _Parts(Function):
+    @staticmethod
+    def forward(ctx, input, split):
+        parts = split(input)
+        ctx.dim = next((d for d, n in enumerate(input.shape) if parts[0].shape[d] != n), 0)
+        return tuple(part.data for part in parts)
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return _ops.cat(grads, ctx.dim), None
+
+
+def unsafe_split(input, split_size, dim=0) -> tuple:
+    """split, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
+    return _Parts.apply(input, lambda x: x.split(split_size, dim))
+
+
+def unsafe_chunk(input, chunks, dim=0) -> tuple:
+    """chunk, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
+    return _Parts.apply(input, lambda x: x.chunk(chunks, dim))
