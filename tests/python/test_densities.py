@@ -199,3 +199,12 @@ REFUSED = (
 def test_refusals(refusals, text):
     ours, theirs = refusals(lambda t: eval(text, {"t": t}), ValueError, NotImplementedError)
     assert ours == theirs
+
+
+def test_density_of_weibull_at_0():
+    """Its limit there, which the exponential distribution has for a concentration of 1."""
+    at = [
+        dt.distributions.Weibull(2.0, k, validate_args=False).log_prob(dt.tensor(0.0)).item()
+        for k in (0.5, 1.0, 2.0)
+    ]
+    assert at == [np.inf, pytest.approx(-np.log(2)), -np.inf]

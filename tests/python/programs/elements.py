@@ -17,13 +17,19 @@ def numbers_of(text: str) -> torch.Tensor:
     return torch.tensor([float(n) for n in numbers], dtype=torch.float64)
 
 
+def same(ours: torch.Tensor, theirs: torch.Tensor) -> torch.Tensor:
+    return (ours == theirs) | (ours.isnan() & theirs.isnan())
+
+
+def all_within(ours: torch.Tensor, theirs: torch.Tensor, rounding: torch.Tensor | float) -> bool:
+    return bool((same(ours, theirs) | ((ours - theirs).abs() <= rounding)).all())
+
+
 def differing(c: Case) -> torch.Tensor:
     """Which elements differ by more than rounding."""
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
     rounding = 1e-4 * max(1.0, largest(ours), largest(theirs))
-    return ~(
-        (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() < rounding)
-    )
+    return ~(same(ours, theirs) | ((ours - theirs).abs() < rounding))
 
 
 def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:

@@ -515,13 +515,21 @@ def _(c: Case) -> bool:
         "DivBackward1",
         "MulBackward1",
         "RoundBackward1",
-        "SoftMarginLoss",
+        "SoftMarginLossBackwardB",
         "Deg2Rad",
         "Rad2Deg",
     )
     nodes = [n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)]
     used = any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
     return used and c.only_ours_raises(SECOND_TIME)
+
+
+# What a second derivative or a third one has forgotten, the one before needs.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    orders = c.history.count("create_graph=True")
+    made = any(x is y for x in c.derived for y in c.returned)
+    return made and orders > 1 and c.only_ours_raises(SECOND_TIME)
 
 
 # A vector that mv has made a matrix of keeps what it was when it was multiplied.

@@ -15,6 +15,19 @@ x3 = 1 / x1.double().cumprod(0)
 x4 = 1 / x1.cumsum(0)[:1]
 x5 = 1 / x1.expand(5, 41).cumprod(1)
 """,
+    "functions whose names say that they give indices": """
+x1 = t.arange(16.0).reshape(1, 1, 4, 4)
+x2 = t.nn.functional.adaptive_max_pool2d_with_indices(x1, 2, 0)
+x3 = t.nn.functional.adaptive_max_pool1d_with_indices(x1[0], 2, False)
+x4 = t.nn.functional.adaptive_max_pool3d_with_indices(x1[None], (1, None, 2))
+x5 = t.nn.functional.fractional_max_pool2d_with_indices(x1, 2, 2, None, False, t.full((1, 1, 2), 0.5))
+x6 = t.nn.functional.fractional_max_pool3d_with_indices(x1[None], 1, 1, _random_samples=t.full((1, 1, 3), 0.5))
+""",
+    "numbers where the density of Weibull and Pareto begins": """
+x1, x2 = [t.distributions.Weibull(2.0, k).cdf(t.zeros(2)) for k in (0.5, 2.0)]
+x3 = 1 / t.distributions.Pareto(2.0, 1.5).cdf(t.tensor(2.0))
+x4 = t.distributions.Weibull(2.0, 1.5).log_prob(t.zeros(1))
+""",
     "numbers beyond the dtype of what is searched": """
 x1 = t.tensor([0, 1, 44], dtype=t.uint8)
 x2 = t.isin(x1, 2147483648)

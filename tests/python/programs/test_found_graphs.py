@@ -63,6 +63,54 @@ x3, = t.autograd.grad(x2, x1, create_graph=True)
 x3.backward()
 x2.backward()
 """,
+    "soft_margin_loss and its gradient keep what each needs": """
+x1 = t.tensor([0.5, -1.0, 2.0], requires_grad=True)
+x2 = t.nn.functional.soft_margin_loss(x1, t.tensor([1.0, -1.0, 1.0]))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.sum().backward()
+x2.backward()
+""",
+    "soft_margin_loss keeps its input and its target": """
+x1 = t.tensor([0.5, -1.0], requires_grad=True)
+x2, x3 = x1 * 1, t.tensor([1.0, -1.0])
+x4 = t.nn.functional.soft_margin_loss(x2, x3)
+x3.zero_()
+x4.backward()
+""",
+    "the determinant of an element is the element": """
+x1 = t.tensor([[[0.5]], [[0.0]]], requires_grad=True)
+x2 = x1.det()
+x3, = t.autograd.grad(x2, x1, x2, create_graph=True)
+x4, = t.autograd.grad(x3.sum(), x2, retain_graph=True)
+x5, = t.autograd.grad(x2, x1, t.ones(2), create_graph=True)
+""",
+    "a sum to fewer dimensions is a view of one to as many": """
+x1 = t.tensor([[0.0]], requires_grad=True)
+x2 = x1.sum_to_size(1)
+n3 = x2._is_view()
+x2.div_(2.0, rounding_mode='trunc')
+x4, = t.autograd.grad(x2, [x1], x2, create_graph=True)
+x5, x6, x7 = t.ones(2, 3).sum_to_size(1, 3), t.ones(2, 3).sum_to_size(3), t.ones(2, 3).sum_to_size()
+n8, n9, n10 = [x._is_view() for x in (x5, x6, x7)]
+""",
+    "parts that count as no views": """
+x1 = t.arange(10.0).reshape(5, 2).requires_grad_()
+x2, x3, x4 = x1.unsafe_chunk(3)
+x5, x6 = t.unsafe_split(x1, 1, dim=1)
+n7, n8 = x3._is_view(), x5._is_view()
+x3.mul_(2)
+n9, n10, n11, n12 = [x._version for x in (x1, x2, x3, x5)]
+(x3 * x6[1:3]).sum().backward(create_graph=True)
+x1.grad.square().sum().backward()
+""",
+    "what histogramdd counts, and its edges, require a gradient": """
+x1, x2 = t.tensor([[0.5, 1.0], [1.5, 2.0]]), t.tensor([0.0, 1.0, 2.0])
+x3, x4 = [x.clone().requires_grad_() for x in (x1, x2)]
+x5, (x6, x7) = t.histogramdd(x3, 2)
+x8, (x9, x10) = t.histogramdd(x1, [x4, x2])
+x11, (x12, x13) = t.histogramdd(x1, [x2, x2], weight=x4[:2])
+x5.sum().backward()
+""",
     "the divisor of the least integer": """
 x1, x2 = t.tensor([-128, 15], dtype=t.int8), t.tensor([126, -128], dtype=t.int8)
 x3 = x1.gcd(x2)

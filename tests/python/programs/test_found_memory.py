@@ -172,6 +172,13 @@ x1 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), t.tensor(1.0), t.te
 x2 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(2), 1, 3)
 x3 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(0), 1, 3)
 """,
+    "the settings of channels have no say in the order": """
+x1 = t.tensor([[[0.0]], [[0.0]]]).permute(2, 1, 0)
+x2 = t.fake_quantize_per_channel_affine(x1, t.tensor([1.0, 1.0]), t.tensor([0, 0], dtype=t.int32), 2, 0, 0)
+x3 = t.ones(2, 3, 4).permute(2, 0, 1)[:1].expand(4, 2, 3)
+x4 = t.fake_quantize_per_channel_affine(x3, t.ones(3), t.zeros(3, dtype=t.int32), 2, 0, 1)
+n5, n6 = x2.stride(), x4.stride()
+""",
     "what a view writes at which PyTorch lets nobody look": """
 x1 = t.tensor([0.0, 0.5, 0.0]).requires_grad_()
 x2, x3 = t.split(x1, 2)
