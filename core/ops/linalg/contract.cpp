@@ -2,6 +2,7 @@
 // factors becomes one product of matrices, or of batches of them, whose strides the kernel takes as
 // they are where dimensions do not have to be joined.
 #include <algorithm>
+#include <set>
 
 #include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
@@ -66,6 +67,30 @@ Term summed(const Term& term, IntList keep) {
   return y;
 }
 
+// The labels in the order of `walk`, where all of them are.
+Dims in_walk(IntList labels, IntList walk) {
+  Dims ordered;
+  for (int64_t label : walk) {
+    if (has(labels, label)) ordered.push_back(label);
+  }
+  return ordered;
+}
+
+Term walked(const Term& term, IntList walk) {
+  const Dims labels = in_walk(term.labels, walk);
+  return {in_order(term, labels), labels};
+}
+
+// Its sum over all but these labels, with dimensions of size 1 for those that it has not.
+Tensor laid_out(const Term& term, const Dims& labels) {
+  const Term y = walked(summed(term, labels), labels);
+  Tensor x = y.x;
+  for (int d = 0; d < labels.size(); ++d) {
+    if (!has(y.labels, labels[d])) x = unsqueeze(x, d);
+  }
+  return x;
+}
+
 // What the labels of two factors are to their product [batch, rows, columns]: `rows` are the first
 // one's alone, `columns` the second one's, `sums` both have and the product has not.
 struct Roles {
@@ -82,15 +107,6 @@ Roles roles_of(const Term& a, const Term& b, IntList keep) {
   for (int64_t label : b.labels)
     if (!has(a.labels, label)) roles.columns.push_back(label);
   return roles;
-}
-
-// With nothing to sum over: each element of a row with each of a column.
-Tensor pairs(const Term& a, const Term& b, const Roles& roles) {
-  Tensor x = in_order(a, joined({roles.batch, roles.rows}));
-  for (int i = 0; i < roles.columns.size(); ++i) x = unsqueeze(x, -1);
-  Tensor z = in_order(b, joined({roles.batch, roles.columns}));
-  for (int i = 0; i < roles.rows.size(); ++i) z = unsqueeze(z, roles.batch.size());
-  return mul(x, z);
 }
 
 // Dimensions of one role are joined to one of a matrix.
@@ -110,12 +126,33 @@ Tensor matrix_product(const Term& a, const Term& b, const Roles& roles) {
   return y.sizes() == sizes ? y : unsafe_view(y, sizes);
 }
 
-Term multiplied(const Term& left, const Term& right, IntList keep) {
+// Whether the rows come last of all, so that the product is row-major if they are its columns.
+bool rows_come_last(const Roles& roles, IntList walk) {
+  bool found = false;
+  for (int64_t label : walk) {
+    found |= has(roles.rows, label);
+    const bool of_rows = has(roles.rows, label) || has(roles.batch, label);
+    if (found && !of_rows && !has(roles.sums, label)) return false;
+  }
+  return found;
+}
+
+// `keep` are the labels that the product has; they lie in the order of `walk`.
+Term multiplied(const Term& left, const Term& right, IntList keep, IntList walk) {
   const Term a = summed(left, joined({keep, right.labels}));
   const Term b = summed(right, joined({keep, left.labels}));
   const Roles roles = roles_of(a, b, keep);
-  return {roles.sums.empty() ? pairs(a, b, roles) : matrix_product(a, b, roles),
-          joined({roles.batch, roles.rows, roles.columns})};
+  const Dims labels = joined({roles.batch, roles.rows, roles.columns});
+  if (roles.sums.empty()) {
+    const Dims ordered = in_walk(labels, walk);
+    return {mul(laid_out(a, ordered), laid_out(b, ordered)), ordered};
+  }
+  if (rows_come_last(roles, walk)) {
+    const Roles swapped = {roles.batch, roles.columns, roles.rows, roles.sums};
+    return walked({matrix_product(b, a, swapped), joined({roles.batch, roles.columns, roles.rows})},
+                  walk);
+  }
+  return walked({matrix_product(a, b, roles), labels}, walk);
 }
 
 // An operand with one dimension for each of its labels: the diagonal where one stands twice.
@@ -132,27 +169,25 @@ Term as_term(const Tensor& operand, const Dims& labels) {
 }
 
 // A factor without its dimensions of size 1, which broadcast.
-Term as_factor(const Tensor& operand, const Dims& labels) {
+Term as_factor(const Tensor& operand, const Dims& labels, IntList walk) {
   Term term = as_term(operand, labels);
   for (int d = term.labels.size() - 1; d >= 0; --d) {
     if (term.x.sizes()[d] != 1) continue;
     term.x = squeeze(term.x, {{d}});
     term.labels.erase(d);
   }
-  return term;
+  return walked(term, walk);
 }
 
-// The result, from what is left when all factors are multiplied.
-Tensor laid_out(const Term& term, const Dims& labels) {
-  Dims present;
-  for (int64_t label : labels) {
-    if (has(term.labels, label)) present.push_back(label);
+// The order in which PyTorch has dimensions: the result's, then the others by their labels.
+Dims walk_of(const Equation& e) {
+  std::set<int64_t> others;
+  for (const Dims& labels : e.inputs) others.insert(labels.begin(), labels.end());
+  Dims walk = e.output;
+  for (int64_t label : others) {
+    if (!has(e.output, label)) walk.push_back(label);
   }
-  Tensor y = in_order(summed(term, present), present);
-  for (int d = 0; d < labels.size(); ++d) {
-    if (!has(present, labels[d])) y = unsqueeze(y, d);
-  }
-  return y;
+  return walk;
 }
 
 Dims wrapped(IntList dims, int ndim) {
@@ -165,11 +200,12 @@ Dims wrapped(IntList dims, int ndim) {
 
 Tensor einsum(const std::string& equation, TensorList operands) {
   const Equation e = read_equation(equation, operands);
+  const Dims walk = walk_of(e);
   if (operands.size() == 1) {
-    const Tensor y = laid_out(as_term(operands[0], e.inputs[0]), e.output);
+    const Tensor y = laid_out(walked(as_term(operands[0], e.inputs[0]), walk), e.output);
     return y.impl() == operands[0].impl() ? view_as(y, y) : y;  // never the operand itself
   }
-  Term y = as_factor(operands[0], e.inputs[0]);
+  Term y = as_factor(operands[0], e.inputs[0], walk);
   for (int64_t i = 1; i < operands.size(); ++i) {
     Dims keep = e.output;
     for (int64_t later = i + 1; later < operands.size(); ++later) {
@@ -177,7 +213,7 @@ Tensor einsum(const std::string& equation, TensorList operands) {
         if (!has(keep, label)) keep.push_back(label);
       }
     }
-    y = multiplied(y, as_factor(operands[i], e.inputs[i]), keep);
+    y = multiplied(y, as_factor(operands[i], e.inputs[i], walk), keep, walk);
   }
   const Tensor product = laid_out(y, e.output);
   return unsafe_view(product, product.sizes());
@@ -207,7 +243,7 @@ Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList 
       longer.x = sum(longer.x, {{d}}, true, a.dtype());
     }
   }
-  return contiguous(multiplied(left, right, keep).x);
+  return contiguous(multiplied(left, right, keep, keep).x);
 }
 
 Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {

@@ -26,7 +26,6 @@ namespace {
 
 // c broadcast to the product, as the kernel sees it.
 View addend_view(const Tensor& c, const Dims& product) {
-  check_addend_shape(c, product);
   const Dims strides = broadcast_strides(c.sizes(), c.strides(), product);
   const bool batched = product.size() == 3;
   const int64_t sizes_3[] = {batched ? product[0] : 1, product[product.size() - 2], product.back()};
@@ -43,6 +42,7 @@ Tensor multiply(Factor a, Factor b, const Addend* addend, Activation activation)
   if (x.ndim() == 3) sizes.push_back(x.sizes()[0]);
   sizes.push_back(a.rows());
   sizes.push_back(b.columns());
+  if (addend) check_addend_shape(addend->tensor, sizes);
   const Tensor y = make_empty(sizes, x.dtype(), x.device());
   if (is_bool(x.dtype())) {
     check_bool_product(y, a.columns(), addend);

@@ -81,11 +81,12 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
 
 
-# Where factors have dimensions of size 1, which are left away before they are multiplied.
+# Where factors have dimensions of size 1, which are left away before they are multiplied: a product has one of the next.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     factors = [x for x in c.used if x is not c.theirs]
-    return c.aspect == "strides" and "einsum(" in c.statement and any(1 in x.shape for x in factors)
+    ones = len(factors) > 2 or any(1 in x.shape for x in factors)
+    return c.aspect == "strides" and "einsum(" in c.statement and ones
 
 
 # Of what an index of tensors gives, too.

@@ -101,8 +101,18 @@ KEPT_FOR_RESULT = {
 # What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
 KEPT_FOR = {
     ("AddcdivBackward0", "tensor2"): [1, 2],
+    ("AddbmmBackward0", "batch2"): [1],
+    ("AddcdivBackward0", "tensor1"): [1, 2],
+    ("AddcmulBackward0", "tensor1"): [1, 2],
+    ("AddcmulBackward0", "tensor2"): [1, 2],
     ("AddmmBackward0", "mat1"): [2],
     ("AddmmBackward0", "mat2"): [1],
+    ("AddmvBackward0", "mat"): [2],
+    ("AddmvBackward0", "vec"): [1],
+    ("AddrBackward0", "vec1"): [1, 2],
+    ("AddrBackward0", "vec2"): [1, 2],
+    ("BaddbmmBackward0", "batch1"): [2],
+    ("BaddbmmBackward0", "batch2"): [1],
     ("BmmBackward0", "mat2"): [0],
     ("BmmBackward0", "self"): [1],
     ("BinaryCrossEntropyWithLogitsBackward0", "target"): [0],
@@ -111,6 +121,8 @@ KEPT_FOR = {
     ("ConvolutionBackward0", "weight"): [0],
     ("DotBackward0", "self"): [1],
     ("DotBackward0", "tensor"): [0],
+    ("FmodBackward1", "other"): [1],
+    ("FmodBackward1", "self"): [1],
     ("HardshrinkBackwardBackward0", "self"): [0],
     ("HardtanhBackwardBackward0", "self"): [0],
     ("IndexAddBackward0", "index"): [1],
@@ -135,6 +147,9 @@ KEPT_FOR = {
     ("NativeLayerNormBackwardBackward0", "weight"): [0],
     ("SoftshrinkBackwardBackward0", "self"): [0],
     ("TriangularSolveBackward0", "solution"): [1],
+    ("TrilinearBackward0", "i1"): [1],
+    ("TrilinearBackward0", "i2"): [],
+    ("TrilinearBackward0", "i3"): [0, 1],
 }
 ATTENTION = "ScaledDotProductFlashAttentionForCpuBackward0"
 # The same of attention in float64 on a GPU, where it is made of products, in PyTorch too.
@@ -529,7 +544,8 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     orders = c.history.count("create_graph=True")
     made = any(x is y for x in c.derived for y in c.returned)
-    return made and orders > 1 and c.only_ours_raises(SECOND_TIME)
+    lacks = c.only_ours_raises(SECOND_TIME) or c.only_theirs_raises(SECOND_TIME)
+    return made and orders > 1 and lacks
 
 
 # A vector that mv has made a matrix of keeps what it was when it was multiplied.

@@ -15,6 +15,12 @@ x3 = 1 / x1.double().cumprod(0)
 x4 = 1 / x1.cumsum(0)[:1]
 x5 = 1 / x1.expand(5, 41).cumprod(1)
 """,
+    "what is added to no products of bools has a shape": """
+x1 = t.zeros(1, 1, 0, dtype=t.bool)
+x2 = t.addmm(x1, x1[0], t.zeros(0, 0, dtype=t.bool))
+x3 = t.addbmm(x1, t.ones(1, 1, 1, dtype=t.bool), x1)
+x4 = t.baddbmm(x1[None], t.ones(1, 1, 1, dtype=t.bool), x1)
+""",
     "functions whose names say that they give indices": """
 x1 = t.arange(16.0).reshape(1, 1, 4, 4)
 x2 = t.nn.functional.adaptive_max_pool2d_with_indices(x1, 2, 0)

@@ -172,6 +172,14 @@ x1 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), t.tensor(1.0), t.te
 x2 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(2), 1, 3)
 x3 = t.fake_quantize_per_tensor_affine(t.tensor([0.0, 5.0]), 1.0, t.tensor(0), 1, 3)
 """,
+    "einsum walks in the order of its result": """
+x1, x2 = t.arange(12.0).reshape(3, 4), t.arange(15.0).reshape(3, 5)
+x3, x4, x5 = t.einsum('ec,ea->ac', x1, x2), t.einsum('ec,ea->ca', x1, x2), t.einsum('ce,ae', x1.t(), x2.t())
+x6, x7 = t.einsum('bce,bea->bac', x1[None], x2[None].mT.mT), t.einsum('abc->ca', t.ones(2, 3, 4).permute(2, 1, 0))
+x8 = t.einsum('cbe,dcb->dcbe', t.arange(75.0).reshape(5, 3, 5).permute(1, 2, 0), t.ones(3, 3, 5))
+x9 = t.einsum('abc,->ca', t.arange(30.0).reshape(3, 5, 2).permute(2, 1, 0), t.tensor(2.0))
+x10 = t.einsum('adf,ac->cd', t.ones(3, 5, 2), x1)
+""",
     "the settings of channels have no say in the order": """
 x1 = t.tensor([[[0.0]], [[0.0]]]).permute(2, 1, 0)
 x2 = t.fake_quantize_per_channel_affine(x1, t.tensor([1.0, 1.0]), t.tensor([0, 0], dtype=t.int32), 2, 0, 0)
