@@ -13,6 +13,7 @@ from .case import (
     UNUSED,
     Case,
     documented,
+    graph_behind,
     graph_of,
     has_node,
     is_derivative,
@@ -286,7 +287,8 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     unknown = c.aspect == "type" and "None" in (c.difference.ours, c.difference.theirs)
     unknown = unknown or c.only_ours_raises(UNUSED)
-    by_itself = any(x.grad_fn in (c.asked or ()) for x in c.derived)
+    asked = {n for node in c.asked or () for n in graph_behind(node)}  # it, or what is made of it
+    by_itself = any(x.grad_fn in asked for x in c.derived)
     return unknown and by_itself and c.uses_returned_gradient
 
 

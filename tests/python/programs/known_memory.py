@@ -81,7 +81,7 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
 
 
-# Where factors have dimensions of size 1, which are left away before they are multiplied: a product has one of the next.
+# Where factors have dimensions of size 1, which are left away before they are multiplied; a product has such, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     factors = [x for x in c.used if x is not c.theirs]

@@ -403,6 +403,13 @@ def _(c: Case) -> bool:
     return steps and only_the_infinite_differs(c)
 
 
+# What a mask hides has no slope, whatever arrives.
+@documented("**Infinities** in a backward")
+def _(c: Case) -> bool:
+    masked = "is_causal=True" in c.history and c.passes("scaled_dot_product_attention")
+    return masked and only_theirs_is_nan(c)
+
+
 # A tensor in place that PyTorch makes grow.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
