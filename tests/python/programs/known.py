@@ -12,6 +12,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_edges,
     known_elementwise,
     known_gradients,
+    known_handed,
     known_memory,
     known_numbers,
     known_saved,

@@ -59,7 +59,9 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises("_embedding_bag_backward|_scaled_dot_product_flash_attention")
+    return c.only_theirs_raises(
+        "_embedding_bag_(per_sample_weights_)?backward|_dot_product_flash_attention"
+    )
 
 
 @documented("**More is taken**")

@@ -16,7 +16,7 @@ def _is_distinct(x: torch.Tensor) -> bool:
 
 
 @rule("sort.input", "argsort.input", "topk.input", "kthvalue.input", "median_dim.input", "nanmedian_dim.input",
-      "mode.input", "quantile.input", "nanquantile.input")  # fmt: skip
+      "mode.input", "msort.input", "quantile.input", "nanquantile.input")  # fmt: skip
 def _(p, given):
     return p.tensor(lambda x: _is_distinct(x.detach()))
 

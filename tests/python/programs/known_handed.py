@@ -1,0 +1,94 @@
+"""What is known of gradients that are handed in, and come out as they are."""
+
+from __future__ import annotations
+
+import re
+
+from .case import (
+    CHANGED,
+    UNUSED,
+    Case,
+    documented,
+    graph_behind,
+    is_derivative,
+    names_changed,
+    share_memory,
+)
+
+
+# What came out is written: it is one tensor under two names, or not.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    made = re.compile(rf"\b{c.difference.place}\b.* = t\.autograd\.grad\(")
+    written = c.aspect == "version" or (c.aspect == "values" and not is_derivative(c))
+    return written and made.search(c.history) is not None
+
+
+# One tensor under two names.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    name, _, part = c.difference.place.partition(".")
+    twins = [n for n, x in c.tensors.items() if n != name and x is c.tensors.get(name)]
+    return part == "grad" and len(twins) > 0
+
+
+# A hook of what came out is one of what was handed in, or of what else came out.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    seen = c.difference.place.partition("[")[0]
+    hooked = re.search(rf"\b(x\d+)\.register_hook\(lambda g: {seen}\.append", c.history)
+    made = hooked and re.search(rf"\b{hooked[1]}\b.* = t\.autograd\.grad\(", c.history)
+    return c.aspect == "length" and bool(made) and is_derivative(c)
+
+
+# What came out is what else came out.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    unknown = c.aspect == "type" and "None" in (c.difference.ours, c.difference.theirs)
+    unknown = unknown or c.only_ours_raises(UNUSED)
+    asked = {n for node in c.asked or () for n in graph_behind(node)}  # it, or what is made of it
+    by_itself = any(x.grad_fn in asked for x in c.derived)
+    return unknown and by_itself and c.uses_returned_gradient
+
+
+# Two that came out together are one tensor here.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    lines = re.findall(r"(.*) = t\.autograd\.grad\(", c.history)
+    made = [c.named(names) for names in lines]
+    others = [*c.derived, *c.wanted]
+    together = any(len([x for x in m if any(x is y for y in others)]) > 1 for m in made)
+    return together and c.aspect == "type" and c.difference.theirs == "None"
+
+
+# What came out is a view of what was handed in.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    return c.uses_returned_gradient and c.only_ours_raises("A view was created in no_grad mode and")
+
+
+# What came out is kept by an op of the graph, and written.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    written = [g for g in c.returned if g._version and names_changed(c.difference.theirs, g)]
+    return c.only_theirs_raises(CHANGED) and len(written) > 0
+
+
+# It is one leaf under two names.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    return c.uses_returned_gradient and c.only_ours_raises("a leaf Variable that requires grad")
+
+
+# What is computed from one that was made to require grad under the other name.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    later = any(share_memory(x, g) for x in c.flagged for g in c.returned)
+    less = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    return later and less and c.uses_returned_gradient
+
+
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    return about_graph and "autograd.grad(" in c.statement and "create_graph" not in c.statement
