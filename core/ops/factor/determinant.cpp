@@ -46,10 +46,21 @@ Tensor cofactors(const Tensor& a) {
   return matmul(mul(u, unsqueeze(mul(others, scale), -2)), vh);
 }
 
-bool is_singular(const Tensor& determinants) {
-  if (determinants.numel() == 0) return false;
+Tensor is_singular(const Tensor& determinants) {
   const double limit = determinants.dtype() == kDTypeOf<double> ? 2e-14 : 1e-5;
-  return item(min(abs(determinants.detach()))).to_double() < limit;
+  return lt(abs(determinants.detach()), limit);
+}
+
+// The gradient of the determinants of a; each matrix goes its own way, whatever is beside it.
+Tensor determinant_gradient(const Tensor& a, const Tensor& determinants, const Tensor& g) {
+  const Tensor of_matrix = unsqueeze(unsqueeze(g, -1), -1);
+  if (a.size(-1) == 1) return of_matrix;  // the determinant of an element is the element
+  const Tensor weight = mul(g, determinants), singular = is_singular(determinants);
+  if (!item(any(singular)).to_bool()) return inverse_gradient(a, weight);
+  const Tensor own = eye(a.size(-1), {}, a.dtype(), a.device());
+  const Tensor apart = unsqueeze(unsqueeze(singular, -1), -1);
+  return where(apart, mul(cofactors(where(apart, a, own)), of_matrix),
+               inverse_gradient(where(apart, own, a), weight));
 }
 
 }  // namespace
@@ -63,14 +74,10 @@ Tensor linalg_det(const Tensor& A) {
     y = mul(prod(p.diagonal, -1), p.parity);
   }
   if (!needs_graph(A)) return y;
-  return record(
-      "LinalgDetBackward0", y, {A}, [a = Saved::input(A), y = Saved::output(y)](BackwardCall& b) {
-        const Tensor x = a.get(b.node), det = y.get(b.node),
-                     g = unsqueeze(unsqueeze(b.grad(), -1), -1);
-        b.results[0] = x.size(-1) == 1    ? g  // the determinant of an element is the element
-                       : is_singular(det) ? mul(cofactors(x), g)
-                                          : inverse_gradient(x, mul(b.grad(), det));
-      });
+  return record("LinalgDetBackward0", y, {A},
+                [a = Saved::input(A), y = Saved::output(y)](BackwardCall& b) {
+                  b.results[0] = determinant_gradient(a.get(b.node), y.get(b.node), b.grad());
+                });
 }
 
 std::tuple<Tensor, Tensor> linalg_slogdet(const Tensor& A) {

@@ -1,6 +1,7 @@
 // The exponential of matrices, and inverses of tensors.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
@@ -10,8 +11,11 @@
 #include "core/ops/linalg.gen.h"
 #include "core/ops/linalg/checks.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/pointwise_math.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
+#include "core/ops/special.gen.h"
 
 namespace dt {
 namespace {
@@ -33,14 +37,16 @@ Tensor small_exponential(const Tensor& x) {
   return y;
 }
 
-// exp(x) = exp(x / 2^s)^(2^s), with s such that no matrix is large. (Moler and Van Loan, "Nineteen
-// dubious ways to compute the exponential of a matrix", 2003.)
+// exp(x) = exp(x / 2^s)^(2^s), with an s of each matrix's own such that it is not large. (Moler and
+// Van Loan, "Nineteen dubious ways to compute the exponential of a matrix", 2003.)
 Tensor exponential(const Tensor& x) {
   if (x.size(-1) == 1) return exp(x);
-  const double size = item(max(linalg_matrix_norm(x, 1))).to_double();
-  const int halvings = std::isfinite(size) && size > 1 ? std::ilogb(size) + 1 : 0;
-  Tensor y = small_exponential(halvings > 0 ? mul(x, std::ldexp(1.0, -halvings)) : x);
-  for (int i = 0; i < halvings; ++i) y = matmul(y, y);
+  const Tensor size = linalg_matrix_norm(x, 1, {{-2, -1}}, true);
+  const Tensor is_large = logical_and(gt(size, 1), dt::isfinite(size));
+  const Tensor halvings = where(is_large, std::get<1>(dt::frexp(size)), 0);
+  const int64_t most = item(max(halvings)).to_int64();
+  Tensor y = small_exponential(most > 0 ? dt::ldexp(x, neg(halvings)) : x);
+  for (int64_t i = 0; i < most; ++i) y = where(gt(halvings, i), matmul(y, y), y);
   return y;
 }
 

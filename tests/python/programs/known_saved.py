@@ -84,6 +84,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "SgnBackward0": "self|result",
     "SpecialXlog1PyBackward0": "other",
     "StdMeanBackward0": "result0",
+    "TakeBackward0": "self",
     "TriangularSolveBackward0": "self",
     "VarMeanBackward0": "result0",
 }

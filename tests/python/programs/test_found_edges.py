@@ -21,6 +21,21 @@ x2 = t.addmm(x1, x1[0], t.zeros(0, 0, dtype=t.bool))
 x3 = t.addbmm(x1, t.ones(1, 1, 1, dtype=t.bool), x1)
 x4 = t.baddbmm(x1[None], t.ones(1, 1, 1, dtype=t.bool), x1)
 """,
+    "the exponential of a matrix beside others": """
+x1 = t.zeros(5, 5, dtype=t.float64)
+x1[4] = 43.0
+x2 = t.matrix_exp(t.stack([x1 * t.nan, x1]))[1].log1p()
+x3 = t.matrix_exp(t.stack([x1 * t.inf, x1, -t.eye(5, dtype=t.float64) * 1e30, x1 / 50]))[1:].log1p()
+x4 = t.matrix_exp(t.stack([x1, x1 / 43, x1 / 1e9]))[1:]
+""",
+    "the gradient of a singular matrix's determinant beside others": """
+x1 = t.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], [[t.nan, 0.0], [0.0, 1.0]]]).double().requires_grad_()
+x2 = x1.det()
+x3, = t.autograd.grad(x2[:2].sum(), x1, create_graph=True)
+x4 = x3[:2]
+x5, = t.autograd.grad(x4.square().sum(), x1)
+x6 = x5[:2]
+""",
     "functions whose names say that they give indices": """
 x1 = t.arange(16.0).reshape(1, 1, 4, 4)
 x2 = t.nn.functional.adaptive_max_pool2d_with_indices(x1, 2, 0)
