@@ -29,7 +29,8 @@ x3 = t.matrix_exp(t.stack([x1 * t.inf, x1, -t.eye(5, dtype=t.float64) * 1e30, x1
 x4 = t.matrix_exp(t.stack([x1, x1 / 43, x1 / 1e9]))[1:]
 """,
     "the gradient of a singular matrix's determinant beside others": """
-x1 = t.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], [[t.nan, 0.0], [0.0, 1.0]]]).double().requires_grad_()
+x1 = t.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], [[t.nan, 0.0], [0.0, 1.0]]], dtype=t.float64)
+x1.requires_grad_()
 x2 = x1.det()
 x3, = t.autograd.grad(x2[:2].sum(), x1, create_graph=True)
 x4 = x3[:2]
