@@ -29,10 +29,11 @@ Pieces pieces_of(const Tensor& A) {
   return {lu, pivots, diagonal(lu, 0, -2, -1), to_dtype(parity, A.dtype())};
 }
 
-// g times the inverse's transpose: of the transposed system.
+// g times the inverse's transpose: of the transposed system. Of a singular matrix it is infinite,
+// unless it has to be differentiated.
 Tensor inverse_gradient(const Tensor& a, const Tensor& g) {
   const Tensor right = diag_embed(expand(unsqueeze(g, -1), batch_of(a, 1)));
-  return linalg_solve(turned(a), right);
+  return std::get<0>(linalg_solve_ex(turned(a), right, true, grad_enabled()));
 }
 
 // The gradient of a determinant is the matrix of cofactors, which a singular matrix has as well:

@@ -399,7 +399,9 @@ def _(c: Case) -> bool:
 @documented("**Infinities** in a backward")
 def _(c: Case) -> bool:
     at_once = any("BackwardBackward" in n.name() for x in c.derived for n in graph_of(x))
-    steps = at_once or c.derives("Convolution", "NativeLayerNorm", "Gelu", "LinalgLu")
+    steps = at_once or c.derives(
+        "Convolution", "NativeLayerNorm", "Gelu", "LinalgLu", "LinalgSlogdet"
+    )
     return steps and only_the_infinite_differs(c)
 
 

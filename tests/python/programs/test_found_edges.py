@@ -28,6 +28,13 @@ x2 = t.matrix_exp(t.stack([x1 * t.nan, x1]))[1].log1p()
 x3 = t.matrix_exp(t.stack([x1 * t.inf, x1, -t.eye(5, dtype=t.float64) * 1e30, x1 / 50]))[1:].log1p()
 x4 = t.matrix_exp(t.stack([x1, x1 / 43, x1 / 1e9]))[1:]
 """,
+    "the logarithm of a determinant that is 0 has an infinite slope": """
+x1 = t.tensor([[[1.0, 2.0], [3.0, 4.0]], [[1.0, 2.0], [2.0, 4.0]], [[0.0, 0.0], [0.0, 0.0]]], requires_grad=True)
+x2 = t.linalg.slogdet(x1)[1]
+x3, = t.autograd.grad(x2[:2].sum(), x1)
+x4 = x3[:2]
+t.logdet(x1[:2]).sum().backward()
+""",
     "the gradient of a singular matrix's determinant beside others": """
 x1 = t.tensor([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]], [[t.nan, 0.0], [0.0, 1.0]]], dtype=t.float64)
 x1.requires_grad_()
