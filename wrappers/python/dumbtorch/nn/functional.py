@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import warnings
 
 from .. import _grouped, _missing, _ops, _overloads
@@ -148,12 +147,13 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 
 def _with_indices(pool):
     """The same, with return_indices whatever is given for it."""
+    place = pool.__code__.co_varnames.index("return_indices")
 
     @functools.wraps(pool)
     def call(*args, **named):
-        given = inspect.signature(pool).bind(*args, **named)
-        given.arguments["return_indices"] = True
-        return pool(*given.args, **given.kwargs)
+        if len(args) > place:
+            return pool(*args[:place], True, *args[place + 1 :], **named)
+        return pool(*args, **{**named, "return_indices": True})
 
     call.__name__ += "_with_indices"
     return call
