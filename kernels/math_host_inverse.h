@@ -71,21 +71,26 @@ DT_MATH Arc arc_of(double x) {
   return {root, fma(root * z, asin_tail(z), beyond ? dropped : 0.0)};
 }
 
-DT_MATH double asin(double x) {
-  const Arc arc = arc_of(x);
+DT_MATH double asin_of_arc(double x, Arc arc) {
   const bool beyond = abs(x) > 0.5;
   const Pair far = fast_sum(0.5 * kPi, -2.0 * arc.root);
   const double large = far.high + (far.low + (0.5 * kPiLow - 2.0 * arc.rest));
   return copysign(beyond ? large : arc.root + arc.rest, x);
 }
 
-DT_MATH double acos(double x) {
-  const Arc arc = arc_of(x);
+DT_MATH double acos_of_arc(double x, Arc arc) {
   const bool beyond = abs(x) > 0.5;
   const double part = beyond ? 1.0 : 0.5, times = beyond ? 2.0 : copysign(1.0, x);
   const Pair far = fast_sum(part * kPi, -times * arc.root);
   const double away = far.high + (far.low + (part * kPiLow - times * arc.rest));
   return beyond & (x > 0.0) ? 2.0 * arc.root + 2.0 * arc.rest : away;
+}
+
+DT_MATH double asin(double x) {
+  return asin_of_arc(x, arc_of(x));
+}
+DT_MATH double acos(double x) {
+  return acos_of_arc(x, arc_of(x));
 }
 
 // ---- atan, atan2: y / x is turned by 45 or 90 degrees to at most tan(pi / 8)

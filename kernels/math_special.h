@@ -28,19 +28,21 @@ DT_MATH double horner(double x, double c, More... more) {
 
 // ---- erfc, erfcx
 
-// exp(a^2) erfc(a) for a >= 0. (1 + 2 a) times it is a polynomial in t = (a - 4) / (a + 4), which
-// is in [-1, 1]: Shepherd and Laframboise, Math. Comp. 36 (1981), 249; error 2^-54.
+// (1 + 2 a) exp(a^2) erfc(a) for a >= 0 is a polynomial in t = (a - 4) / (a + 4), which is in [-1,
+// 1]: Shepherd and Laframboise, Math. Comp. 36 (1981), 249; error 2^-54.
+DT_MATH double erfcx_numerator(double t) {
+  return horner(t, 1.2329951186255526, -0.1396211168405625, 0.015379652102610162,
+                0.0680970542546862, -0.10103906603585294, 0.09373283499865172, -0.06633036582050367,
+                0.0371675155318432, -0.01619773397992426, 0.005031970032548695,
+                -0.0007577737141838885, -0.00019925700412184815, 0.0001506231178516207,
+                -2.439811794207995e-05, -1.1225140354449658e-05, 5.707239573693257e-06,
+                2.980596055322769e-07, -8.218020654813044e-07, 7.111912428010423e-08,
+                1.0683442926744586e-07, -1.6357383982124768e-08, -1.2544825403855518e-08,
+                1.5712153638319064e-09, 9.655408225482863e-10);
+}
+
 DT_MATH double erfcx_above_zero(double a) {
-  const double t = (a - 4.0) / (a + 4.0);
-  const double scaled = horner(
-      t, 1.2329951186255526, -0.1396211168405625, 0.015379652102610162, 0.0680970542546862,
-      -0.10103906603585294, 0.09373283499865172, -0.06633036582050367, 0.0371675155318432,
-      -0.01619773397992426, 0.005031970032548695, -0.0007577737141838885, -0.00019925700412184815,
-      0.0001506231178516207, -2.439811794207995e-05, -1.1225140354449658e-05, 5.707239573693257e-06,
-      2.980596055322769e-07, -8.218020654813044e-07, 7.111912428010423e-08, 1.0683442926744586e-07,
-      -1.6357383982124768e-08, -1.2544825403855518e-08, 1.5712153638319064e-09,
-      9.655408225482863e-10);
-  return scaled / (1.0 + 2.0 * a);
+  return erfcx_numerator((a - 4.0) / (a + 4.0)) / (1.0 + 2.0 * a);
 }
 
 // exp(sign x^2) with all its digits: the square of x's upper half is exact, and what is left of x^2
@@ -121,16 +123,21 @@ DT_MATH double ndtri(double p) {
 
 // erfinv of float: w = -log(1 - x^2) reaches 16.7. erfinv(x) / x is a quotient of polynomials in w,
 // error 2^-27, which are double for the sake of the last place.
+DT_MATH double erfinv_over(double w) {
+  return horner(w, 0.8862269253469576, 0.3130763566189298, 0.06264891047325043,
+                0.008455127698597242, 0.0007443294174411837, 3.50426049223864e-05,
+                8.414582089702708e-08);
+}
+DT_MATH double erfinv_under(double w) {
+  return horner(w, 1.0, 0.09146944480383534, 0.033713087491163626, 0.002157254729315749,
+                0.00022141249029419567, 2.7961123283933253e-06);
+}
+
 DT_MATH float erfinv(float x) {
   const float a = abs(x), t = (1.0f - a) * (1.0f + a);
-  const double w = -double(log(t));
-  const double over =
-      horner(w, 0.8862269253469576, 0.3130763566189298, 0.06264891047325043, 0.008455127698597242,
-             0.0007443294174411837, 3.50426049223864e-05, 8.414582089702708e-08);
-  const double under = horner(w, 1.0, 0.09146944480383534, 0.033713087491163626,
-                              0.002157254729315749, 0.00022141249029419567, 2.7961123283933253e-06);
+  const double w = -double(log(t)), under = erfinv_under(w);
   const double start = double(1.0f / float(under)), reciprocal = start * (2.0 - under * start);
-  const float y = float(double(x) * over * reciprocal);
+  const float y = float(double(x) * erfinv_over(w) * reciprocal);
   return t == 0.0f ? copysign(float(kInfinity), x) : y;
 }
 
@@ -294,6 +301,7 @@ DT_SPECIAL double zeta(double s, double q) {
   return (from_above - from_below) + before;
 }
 
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
 // ---- modified Bessel functions of the first kind
 
 // I_order(x) for order 0 or 1, times exp(-|x|) if scaled: up to 20 the power series, whose terms
@@ -321,9 +329,13 @@ DT_SPECIAL double bessel_i(double x, double order, double scaled) {
   const double root = exp(0.5 * a);  // exp(a) may overflow where the function does not
   return sum * root * root;
 }
+#endif
 
 }  // namespace dt::math
 
+#if !defined(__CUDA_ARCH__) && !defined(__CUDACC_RTC__)
+#include "kernels/math_host_bessel.h"
+#endif
 #include "kernels/math_bessel.h"
 #include "kernels/math_gamma.h"
 
@@ -355,9 +367,11 @@ DT_MATH float gamma_part(float a, float x, float upper) {
 DT_MATH float orthogonal_polynomial(float x, float n, float family) {
   return float(orthogonal_polynomial(double(x), double(n), double(family)));
 }
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
 DT_MATH float bessel_i(float x, float order, float scaled) {
   return float(bessel_i(double(x), double(order), double(scaled)));
 }
+#endif
 
 }  // namespace dt::math
 

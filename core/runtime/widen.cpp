@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/runtime/calls/creation.gen.h"
+#include "core/runtime/thread_pool.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -57,6 +58,25 @@ bool has_narrow_floats(const CallSpans& spans) {
     }
   }
   return false;
+}
+
+View part_of(const View& v, int dim, int64_t first, int64_t count) {
+  View part = v;
+  if (v.dtype == 0) return part;
+  const int64_t bytes = info(static_cast<DType>(v.dtype)).bytes;
+  part.data = static_cast<char*>(v.data) + first * v.strides[dim] * bytes;
+  part.sizes[dim] = count;
+  return part;
+}
+
+int64_t widened_part(int op, const View& x, int dim) {
+  constexpr int64_t kElements = 65536, kFewest = 64;  // of each thread; along a line of memory
+  const int64_t size = x.sizes[dim];
+  if (!is_narrow_float(x.dtype) || x.device != 0 || takes_narrow_floats(op, kCpu)) return size;
+  int64_t across = 1;
+  for (int d = 0; d < x.ndim; ++d) across *= d == dim ? 1 : x.sizes[d];
+  const int64_t fitting = num_threads() * kElements / std::max<int64_t>(across, 1);
+  return std::max(fitting, x.strides[dim] == 1 ? kFewest : 1);
 }
 
 WidenedOperands::WidenedOperands(const CallSpans& spans, Device device, bool updates_outputs)

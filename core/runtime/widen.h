@@ -1,6 +1,7 @@
 // Narrow floats for kernels that calculate with wider ones alone.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "core/runtime/backend.h"
@@ -8,6 +9,19 @@
 namespace dt {
 
 bool has_narrow_floats(const CallSpans& spans);
+
+// How long a part of x along a dimension is whose copy stays in the caches; all of it if the op's
+// kernels take x as it is.
+int64_t widened_part(int op, const View& x, int dim);
+// The places from `first` on along a dimension; of no view, none.
+View part_of(const View& v, int dim, int64_t first, int64_t count);
+
+// Calls work(first, count) for each such part, where a call may be made of its parts.
+template <class Work>
+void in_widened_parts(int op, const View& x, int dim, const Work& work) {
+  const int64_t size = x.sizes[dim], part = widened_part(op, x, dim);
+  for (int64_t first = 0; first < size; first += part) work(first, std::min(part, size - first));
+}
 
 // A call's operands with those of float16 and bfloat16 replaced by copies in their compute dtype.
 // What is in outputs is copied too if the kernel keeps some of it or reads it.

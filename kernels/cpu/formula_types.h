@@ -122,7 +122,7 @@ constexpr Probe where(bool, Probe a, Probe b) {
   return cost(1, a, b);
 }
 constexpr Probe bessel_i(Probe a, Probe b, Probe c) {
-  return cost(800, a, b, c);
+  return cost(99, a, b, c);
 }
 constexpr Probe bessel(Probe a, Probe b) {
   return cost(1500, a, b);

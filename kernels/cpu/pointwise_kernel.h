@@ -11,6 +11,7 @@
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
 #include "kernels/cpu/halves.h"
+#include "kernels/cpu/in_lanes.h"
 #include "kernels/cpu/tile_move.h"
 
 namespace dt::fn {
@@ -33,9 +34,13 @@ struct minimum;
 struct mul;
 struct ne;
 struct neg;
+struct reciprocal;
 struct relu;
+struct rsqrt;
 struct rsub;
 struct sign;
+struct sqrt;
+struct square;
 struct sub;
 struct true_divide;
 struct where;
@@ -163,9 +168,19 @@ struct LastBlock {
   Element elements[n];
 };
 
+// As run_row, of an op that has a function of whole vectors.
+template <class F, class T>
+DT_MATH void run_row_in_lanes(T* out, int64_t n, const T* in) {
+  constexpr int64_t kWidth = kLanes<T>;
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) store(out + i, InLanes<F, T>::y(load(in + i)));
+  if (i < n) store_first(out + i, InLanes<F, T>::y(load_first(in + i, n - i)), n - i);
+}
+
 // As run_row, in blocks.
 template <class F, int kOutput, class T, class Out, class... Arguments>
 DT_MATH void run_row_in_blocks(Out* out, const T* parameters, int64_t n, Arguments... arguments) {
+  if constexpr (InLanes<F, T>::value) return run_row_in_lanes<F, T>(out, n, arguments.from(0)...);
   Out last[kBlock<T>];
   for (int64_t i = 0; i < n; i += kBlock<T>) {
     const int64_t m = min(kBlock<T>, n - i);
@@ -206,7 +221,7 @@ constexpr int kMostScalarFormOperations = 12;
 
 template <class F, int kOutput, class T>
 constexpr bool is_costly() {
-  return probe<F, kOutput, T>().operations > kMostScalarFormOperations;
+  return InLanes<F, T>::value || probe<F, kOutput, T>().operations > kMostScalarFormOperations;
 }
 
 // Where the compiler writes no vector code, a block would only be a longer row.
@@ -338,7 +353,8 @@ template <class F>
 constexpr bool kTakesHalves =
     kChangesSign<F> ||
     (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu,
-                               fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min>);
+                               fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min, fn::square,
+                               fn::sqrt, fn::rsqrt, fn::reciprocal>);
 
 template <class F>
 void run_sign_row(void* out, const void* const* in, const float*, int64_t n) {

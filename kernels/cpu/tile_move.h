@@ -50,7 +50,7 @@ inline void copy_row(T* __restrict y, int64_t y_stride, const T* __restrict x, i
 }
 
 // Four rows of four 32-bit elements, or two of two 64-bit ones, transposed in registers.
-typedef uint32_t Quad __attribute__((vector_size(16)));
+typedef uint32_t FourWords __attribute__((vector_size(16)));
 typedef uint64_t Couple __attribute__((vector_size(16)));
 
 template <class V, class T>
@@ -82,12 +82,13 @@ inline void transpose_block(T* y, int64_t, const T* x, int64_t) {
 }
 
 inline void transpose_block(uint32_t* y, int64_t y_row, const uint32_t* x, int64_t x_row) {
-  const Quad a = load_vector<Quad>(x), b = load_vector<Quad>(x + x_row);
-  const Quad c = load_vector<Quad>(x + 2 * x_row), d = load_vector<Quad>(x + 3 * x_row);
-  const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-             ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-             cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const FourWords a = load_vector<FourWords>(x), b = load_vector<FourWords>(x + x_row);
+  const FourWords c = load_vector<FourWords>(x + 2 * x_row),
+                  d = load_vector<FourWords>(x + 3 * x_row);
+  const FourWords ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+                  ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const FourWords cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+                  cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
   store_vector(y, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
   store_vector(y + y_row, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
   store_vector(y + 2 * y_row, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));

@@ -258,52 +258,104 @@ void test_integer_division() {
   }
 }
 
-using Reference = double (*)(double);
-
 struct Kernel {
   const char* name;
   double range;
-  Reference want;
+  double limit;
+  double (*of_float)(double);
+  long double (*of_double)(long double);
+
+  double want(float x) const { return of_float(x); }
+  long double want(double x) const { return of_double(x); }
 };
 
+#define KERNEL(name, range, limit) \
+  { #name, range, limit, std::name, std::name }
 const Kernel kKernels[] = {
-    {"exp", 110, std::exp},
-    {"log", 3, std::log},
-    {"log1p", 3, std::log1p},
-    {"sin", 1e5, std::sin},
-    {"cos", 1e5, std::cos},
-    {"tanh", 12, std::tanh},
-    {"erf", 6, std::erf},
-    {"sqrt", 9, std::sqrt},
-    {"sigmoid", 110, [](double x) { return 1 / (1 + std::exp(-x)); }},
+    KERNEL(exp, 110, 2),
+    KERNEL(exp2, 150, 2),
+    KERNEL(log, 3, 2),
+    KERNEL(log2, 3, 2),
+    KERNEL(log10, 3, 2),
+    KERNEL(log1p, 3, 2),
+    KERNEL(sin, 1e5, 2),
+    KERNEL(cos, 1e5, 2),
+    KERNEL(tan, 1e5, 2),
+    KERNEL(acos, 1.1, 2),
+    KERNEL(tanh, 12, 2),
+    KERNEL(erf, 6, 2),
+    KERNEL(erfc, 11, 6),
+    KERNEL(sqrt, 9, 0.5),
+    {"sigmoid", 110, 2, [](double x) { return 1 / (1 + std::exp(-x)); },
+     [](long double x) { return 1 / (1 + std::exp(-x)); }},
 };
+#undef KERNEL
 
-// The float32 kernels of one instruction set: the same text as above, compiled with what it offers.
-void test_kernels(const KernelTable& table) {
+template <class T>
+void run_kernel(const KernelTable& table, const char* name, const T* x, T* y, size_t n) {
   const auto serial = [](int64_t tiles, int64_t, void (*body)(void*, int64_t, int64_t),
                          void* context) {
     for (int64_t t = 0; t < tiles; ++t) body(context, t, 0);
   };
   dt_fault fault = {};
   const dt_stream stream = {serial, 1, 0, &fault, nullptr, 0};
+  const int32_t dtype = sizeof(T) == 4 ? DT_FLOAT32 : DT_FLOAT64;
+  dt_view in = {}, out = {};
+  in.dtype = out.dtype = dtype;
+  in.ndim = out.ndim = 1;
+  in.sizes[0] = out.sizes[0] = static_cast<int64_t>(n);
+  in.strides[0] = out.strides[0] = 1;
+  in.data = const_cast<T*>(x);
+  out.data = y;
+  const int64_t compute = dtype;
+  const dt_call call = {name, 1, 1, 1, 0, &out, &in, &compute, nullptr, nullptr};
+  check(table.run(stream, call) == DT_KERNEL_OK, name, 0, 0, 0, 0);
+}
+
+// The kernels of one instruction set: the same text as above, compiled with what it offers, or its
+// own functions of vectors. An element has the same bits wherever in a tensor it lies.
+template <class T>
+void test_kernels(const KernelTable& table) {
   for (const Kernel& kernel : kKernels) {
-    std::vector<float> x = arguments<float>(kernel.range, 50000), y(x.size());
-    dt_view in = {}, out = {};
-    in.dtype = out.dtype = DT_FLOAT32;
-    in.ndim = out.ndim = 1;
-    in.sizes[0] = out.sizes[0] = static_cast<int64_t>(x.size());
-    in.strides[0] = out.strides[0] = 1;
-    in.data = x.data();
-    out.data = y.data();
-    const int64_t compute = DT_FLOAT32;
-    const dt_call call = {kernel.name, 1, 1, 1, 0, &out, &in, &compute, nullptr, nullptr};
-    check(table.run(stream, call) == DT_KERNEL_OK, kernel.name, 0, 0, 0, 0);
+    std::vector<T> x = arguments<T>(kernel.range, 50000), y(x.size()), part(x.size());
+    run_kernel(table, kernel.name, x.data(), y.data(), x.size());
     for (size_t i = 0; i < x.size(); ++i) {
-      const double want = kernel.want(x[i]);
-      check(ulps(y[i], want) <= 2, kernel.name, x[i], 0, y[i], want);
+      const auto want = kernel.want(x[i]);
+      check(ulps(y[i], want) <= kernel.limit, kernel.name, x[i], 0, y[i],
+            static_cast<double>(want));
+      const bool is_zero = y[i] == 0 && want == 0;
+      check(!is_zero || std::signbit(y[i]) == std::signbit(want), kernel.name, x[i], 0, y[i],
+            static_cast<double>(want));
+    }
+    for (size_t n = 1; n < 40; ++n) {
+      run_kernel(table, kernel.name, x.data() + n, part.data(), n);
+      check(std::memcmp(part.data(), y.data() + n, n * sizeof(T)) == 0, kernel.name, x[n],
+            static_cast<double>(n), part[0], y[n]);
     }
   }
-  std::printf("kernels of %s\n", table.isa.c_str());
+}
+
+// Powers of the base have whole logarithms, and whole numbers exact powers of 2.
+template <class T>
+void test_whole_powers(const KernelTable& table) {
+  std::vector<T> power, k, y;
+  const auto matches = [&](const char* name, const std::vector<T>& in, const std::vector<T>& want) {
+    y.resize(in.size());
+    run_kernel(table, name, in.data(), y.data(), in.size());
+    for (size_t i = 0; i < in.size(); ++i) check(y[i] == want[i], name, in[i], 0, y[i], want[i]);
+  };
+  const int digits = std::numeric_limits<T>::digits;
+  for (int e = std::numeric_limits<T>::min_exponent - digits;
+       e < std::numeric_limits<T>::max_exponent; ++e) {
+    power.push_back(std::ldexp(T(1), e));
+    k.push_back(static_cast<T>(e));
+  }
+  matches("log2", power, k);
+  matches("exp2", k, power);
+  power.clear(), k.clear();
+  for (T p = 1, e = 0; p < T(sizeof(T) == 4 ? 1e11 : 1e23); p *= 10, ++e)
+    power.push_back(p), k.push_back(e);
+  matches("log10", power, k);
 }
 
 void test_choices() {
@@ -342,7 +394,13 @@ int main() {
   test_integer_division<int32_t>();
   test_integer_division<int64_t>();
   test_choices();
-  for (const KernelTable& table : kernel_tables()) test_kernels(table);
+  for (const KernelTable& table : kernel_tables()) {
+    test_kernels<float>(table);
+    test_kernels<double>(table);
+    test_whole_powers<float>(table);
+    test_whole_powers<double>(table);
+    std::printf("kernels of %s\n", table.isa.c_str());
+  }
   std::printf(failures == 0 ? "math: ok\n" : "math: %d failures\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -243,3 +243,47 @@ def test_formulas_with_a_graph_are_rounded_once(torch, function, dtype):
 
     eps = torch.finfo(getattr(torch, dtype)).eps
     torch.testing.assert_close(slopes(dt, dtype), slopes(torch, "float64"), rtol=eps, atol=1e-6)
+
+
+PARTS = [
+    ((700, 1000), 1),
+    ((700, 1000), 0),
+    ((3, 50, 1500), 2),
+    ((3, 1500, 50), 1),
+    ((1, 200_000), 1),
+]
+
+
+@in_both
+@pytest.mark.parametrize(("shape", "dim"), PARTS)
+def test_large_tensors_are_what_float32_says(name, shape, dim):
+    """They go through float32 in parts of a size that depends on the threads; each op rounds once."""
+    dtype = getattr(dt, name)
+    x = dt.randn(shape, generator=dt.Generator().manual_seed(1)).to(dtype)
+    g = x.flip(-1)
+    ops = [lambda x: x.softmax(dim), lambda x: x.log_softmax(dim)]
+    if dim == len(shape) - 1:
+        weight = x.flatten()[: shape[-1]]
+
+        def norm(x):
+            return dt.nn.functional.layer_norm(
+                x, shape[-1:], weight.to(x.dtype), weight.to(x.dtype)
+            )
+
+        ops.append(norm)
+    transposed = x.transpose(0, 1).contiguous().transpose(0, 1)
+    for op, at in itertools.product(ops, (x, transposed)):
+        expected = op(at.float()).to(dtype)
+        for threads in (1, 2, 3):
+            before = dt.get_num_threads()
+            dt.set_num_threads(threads)
+            y = op(at)
+            dt.set_num_threads(before)
+            assert dt.equal(y, expected)
+    for op in ops[:2]:
+        leaf = x.detach().requires_grad_()
+        op(leaf).backward(g)
+        wide = x.float().requires_grad_()
+        op(wide).backward(g.float())
+        step = 2.0**-7 if name == "bfloat16" else 2.0**-10
+        assert (leaf.grad.float() - wide.grad).abs().max() <= step * g.abs().max().float()

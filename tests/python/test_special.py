@@ -92,6 +92,31 @@ def test_ends_of_the_numbers():
     np.testing.assert_array_equal(dt.polygamma(1, real(0, -1, -7)).numpy(), (inf, inf, inf))
 
 
+def bessel_i(x, order):
+    """The power series, whose terms have one sign."""
+    terms = [(0.5 * x) ** order]
+    while abs(terms[-1]) > 1e-20 * abs(terms[0]) or len(terms) < abs(x):
+        k = len(terms)
+        terms.append(terms[-1] * (0.5 * x) ** 2 / (k * (k + order)))
+    return math.fsum(terms)
+
+
+def test_modified_bessel_functions():
+    """Around the places where formulas change, far from them, and where exp(x) is infinite but the function is not."""
+    near = [0.0, -0.0, 1e-300, 1e-9, 0.3, -1.0, 7.5, 7.999, 8.0, -8.001, 9.99, 10.0, 10.01]
+    x = real(*near, -25.0, 60.0, 300.0, -700.0)
+    for order, plain, scaled in ((0, dt.i0, dt.special.i0e), (1, dt.special.i1, dt.special.i1e)):
+        expected = np.array([bessel_i(v, order) for v in x.tolist()])
+        without = expected * np.exp(-np.abs(x.numpy()))
+        np.testing.assert_allclose(plain(x).numpy(), expected, rtol=2e-15)
+        np.testing.assert_allclose(scaled(x).numpy(), without, rtol=2e-15)
+        short = x.float()[:-2]
+        np.testing.assert_allclose(plain(short).numpy(), expected[:-2], rtol=1e-5, atol=1e-38)
+        np.testing.assert_allclose(scaled(short).numpy(), without[:-2], rtol=1e-6, atol=1e-38)
+    assert dt.special.i1(real(-0.0)).signbit().item() and not dt.special.i1e(real(0.0)).signbit()
+    assert dt.i0(real(713.0)).isfinite().item() and dt.i0(real(720.0)).isinf().item()
+
+
 def test_a_far_negative_number_is_no_longer_way():
     x = real(-1e9 + 0.25)
     assert dt.polygamma(2, x).isfinite().item() and dt.digamma(x).isfinite().item()

@@ -13,6 +13,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/nn.gen.h"
+#include "core/runtime/widen.h"
 
 namespace dt {
 namespace {
@@ -79,18 +80,30 @@ NormalisedRows rows_of(const Tensor& x, const Dims& shape, bool is_centered) {
           make_empty({rows}, compute, x.device())};
 }
 
+// A parameter in the dtype that is computed with.
+Tensor computed(const Tensor& p) {
+  return p.defined() ? to_dtype(p, info(p.dtype()).compute) : p;
+}
+
 Tensor normalise_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps,
                       const NormalisedRows& of) {
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  LayerNormCall call;
-  call.y = rows_view(y, of.rows, of.n);
-  call.mean = of.mean;
-  call.rstd = of.rstd;
-  call.x = rows_view(x, of.rows, of.n);
-  call.weight = parameter_view(weight, of.n);
-  call.bias = parameter_view(bias, of.n);
-  call.eps = eps;
-  run(op::layer_norm, call);
+  const View to = rows_view(y, of.rows, of.n), from = rows_view(x, of.rows, of.n);
+  const View mean = of.mean, rstd = of.rstd;
+  // Parts would widen them each time.
+  const bool in_parts = widened_part(op::layer_norm.number, from, 0) < of.rows;
+  const Tensor w = in_parts ? computed(weight) : weight, b = in_parts ? computed(bias) : bias;
+  in_widened_parts(op::layer_norm.number, from, 0, [&](int64_t first, int64_t count) {
+    LayerNormCall call;
+    call.y = part_of(to, 0, first, count);
+    call.mean = part_of(mean, 0, first, count);
+    call.rstd = part_of(rstd, 0, first, count);
+    call.x = part_of(from, 0, first, count);
+    call.weight = parameter_view(w, of.n);
+    call.bias = parameter_view(b, of.n);
+    call.eps = eps;
+    run(op::layer_norm, call);
+  });
   return y;
 }
 

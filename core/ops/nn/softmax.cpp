@@ -1,4 +1,6 @@
 // Softmax and its logarithm. Both gradients are functions of the result.
+#include <initializer_list>
+
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
@@ -9,6 +11,7 @@
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/nn.gen.h"
+#include "core/runtime/widen.h"
 
 namespace dt {
 namespace {
@@ -36,20 +39,59 @@ constexpr SoftmaxOp kSoftmax = {op::softmax, op::softmax_backward, "SoftmaxBackw
 constexpr SoftmaxOp kLogSoftmax = {op::log_softmax, op::log_softmax_backward, "LogSoftmaxBackward0",
                                    log_softmax_formula};
 
-// The kernels' operand: a number is a row of one element.
-View with_rows(const Tensor& x) {
-  return x.ndim() == 0 ? View(x, {1}, {1}, x.offset()) : View(x);
+// The kernels' operands, all of one shape, as dense rows if all are; a number is one of one
+// element.
+struct Lines {
+  bool is_dense = true;
+  int64_t n = 1, rows = 1;
+  int dim = 0;
+
+  Lines(std::initializer_list<const Tensor*> operands, int along) {
+    const Tensor& x = **operands.begin();
+    if (x.ndim() > 0) n = x.size(along);
+    rows = n == 0 ? 0 : x.numel() / n;
+    for (const Tensor* t : operands) is_dense &= t->is_contiguous();
+    is_dense &= x.ndim() == 0 || along == x.ndim() - 1;
+    dim = is_dense ? 1 : along;
+  }
+
+  View view(const Tensor& t) const {
+    return is_dense ? View(t, {rows, n}, {n, 1}, t.offset()) : View(t);
+  }
+};
+
+// The longest dimension that a softmax does not go along; -1 if there is none.
+int dim_across(const View& x, int dim) {
+  int longest = -1;
+  for (int d = 0; d < x.ndim; ++d) {
+    if (d != dim && (longest < 0 || x.sizes[d] > x.sizes[longest])) longest = d;
+  }
+  return longest;
+}
+
+// Calls work(part) for each part of the operands; part(v) is that of an operand.
+template <class Work>
+void in_parts(int op, const View& x, int dim, const Work& work) {
+  const int across = dim_across(x, dim);
+  if (across < 0) return work([](const View& v) { return v; });
+  in_widened_parts(op, x, across, [&](int64_t first, int64_t count) {
+    work([=](const View& v) { return part_of(v, across, first, count); });
+  });
 }
 
 Tensor gradient(const SoftmaxOp& op, const BackwardCall& b, const Tensor& y, int dim) {
   if (b.create_graph) return op.formula(b.grad(), y, dim);
   const Tensor gx = make_empty(y.sizes(), y.dtype(), y.device());
-  SoftmaxBackwardCall call;
-  call.gx = with_rows(gx);
-  call.g = with_rows(b.grad());
-  call.y = with_rows(y);
-  call.dim = dim;
-  run(op.backward_op, call);
+  const Lines lines({&gx, &b.grad(), &y}, dim);
+  const View to = lines.view(gx), g = lines.view(b.grad()), result = lines.view(y);
+  in_parts(op.backward_op.number, g, lines.dim, [&](const auto& part) {
+    SoftmaxBackwardCall call;
+    call.gx = part(to);
+    call.g = part(g);
+    call.y = part(result);
+    call.dim = lines.dim;
+    run(op.backward_op, call);
+  });
   return gx;
 }
 
@@ -59,11 +101,15 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
   if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
   check_softmax(x, op_name(op.op.number), d);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  SoftmaxCall call;
-  call.y = with_rows(y);
-  call.x = with_rows(x);
-  call.dim = d;
-  run(op.op, call);
+  const Lines lines({&y, &x}, d);
+  const View to = lines.view(y), from = lines.view(x);
+  in_parts(op.op.number, from, lines.dim, [&](const auto& part) {
+    SoftmaxCall call;
+    call.y = part(to);
+    call.x = part(from);
+    call.dim = lines.dim;
+    run(op.op, call);
+  });
   if (!needs_graph(x)) return y;
   return record(op.node_name, y, {x}, [&op, d, saved = Saved::output(y)](BackwardCall& b) {
     b.results[0] = gradient(op, b, saved.get(b.node), d);

@@ -1,0 +1,65 @@
+// The elementwise ops that have functions of whole vectors: those of AVX-512, see lane_math.h.
+#pragma once
+
+#include "kernels/cpu/lane_erf.h"
+#include "kernels/cpu/lane_trig.h"
+
+namespace dt::fn {
+
+struct acos;
+struct cos;
+struct erf;
+struct erfc;
+struct erfinv;
+struct exp;
+struct exp2;
+struct log;
+struct log10;
+struct log2;
+struct sin;
+struct sqrt;
+struct tan;
+
+}  // namespace dt::fn
+
+namespace dt::cpu {
+namespace {
+
+// Of an elementwise op of one input: whether it has such a function, and the function.
+template <class F, class T>
+struct InLanes {
+  static constexpr bool value = false;
+};
+
+#if defined(__AVX512F__)
+
+#define DT_IN_LANES(name, T, function)                      \
+  template <>                                               \
+  struct InLanes<fn::name, T> {                             \
+    static constexpr bool value = true;                     \
+    static Vector<T> y(Vector<T> x) { return function(x); } \
+  };
+DT_IN_LANES(exp, float, lane_exp<float>)
+DT_IN_LANES(exp, double, lane_exp<double>)
+DT_IN_LANES(exp2, double, lane_exp2<double>)
+DT_IN_LANES(exp2, float, lane_exp2<float>)
+DT_IN_LANES(log, float, lane_log<float>)
+DT_IN_LANES(log, double, lane_log<double>)
+DT_IN_LANES(log2, float, lane_log2<float>)
+DT_IN_LANES(log2, double, lane_log2<double>)
+DT_IN_LANES(log10, float, lane_log10<float>)
+DT_IN_LANES(log10, double, lane_log10<double>)
+DT_IN_LANES(sqrt, double, lane_sqrt)
+DT_IN_LANES(acos, double, lane_acos)
+DT_IN_LANES(sin, double, lane_sin)
+DT_IN_LANES(cos, double, lane_cos)
+DT_IN_LANES(tan, double, lane_tan)
+DT_IN_LANES(tan, float, lane_tan)
+DT_IN_LANES(erf, double, lane_erf)
+DT_IN_LANES(erfc, double, lane_erfc)
+DT_IN_LANES(erfinv, float, lane_erfinv)
+#undef DT_IN_LANES
+#endif
+
+}  // namespace
+}  // namespace dt::cpu
