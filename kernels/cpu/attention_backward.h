@@ -37,7 +37,6 @@ struct BackwardScratch {
   T *query, *g, *y, *rows;
   T *packed_query, *packed_g, *packed_key, *turned_key, *turned_value;
   T *weights, *slopes;
-  T* means;  // of each row: the gradients of its weights, weighted
   T *gkey, *gvalue;
 
   BackwardScratch(const AttentionSizes& s, Workspace* w)
@@ -52,7 +51,6 @@ struct BackwardScratch {
         turned_value(w->take<T>(BlockUnit<T>::panel(s.value_features, s.keys.rows))),
         weights(w->take<T>(s.queries.rows * s.score_row())),
         slopes(w->take<T>(s.queries.rows * s.score_row())),
-        means(w->take<T>(s.queries.rows)),
         gkey(w->take<T>(s.keys.rows * s.features)),
         gvalue(w->take<T>(s.keys.rows * s.value_features)) {}
 };
@@ -73,8 +71,9 @@ template <class T>
 struct BackwardBlock {
   const calls::AttentionBackward& call;
   const AttentionSizes& sizes;
-  const BackwardScratch<T>& scratch;
+  BackwardScratch<T> scratch;
   const QuerySums<T>& gquery;
+  const T* means;  // of each row: the gradients of its weights, weighted
   BlockUnit<T> unit;
   ScoreBlock at;
   BlockRows<T> query, g;
@@ -82,9 +81,15 @@ struct BackwardBlock {
   void load_keys(int64_t shared_head) const;
   void load_queries();
   void multiply(BlockProduct<T> p, Above above) const;
+  BackwardBlock strip(int64_t first, int64_t count) const;
+  void make_slopes() const;
   void score() const;
+  int64_t row(int64_t i) const {
+    return (at.batch * sizes.heads + at.head) * sizes.queries.n + at.query + i;
+  }
   void slope_row(int64_t i) const;
-  void add_gradients() const;
+  void add_query_gradients() const;
+  void add_key_gradients() const;
   void store_keys(int64_t shared_head) const;
 };
 
@@ -107,11 +112,6 @@ void BackwardBlock<T>::load_queries() {
   unit.pack(scratch.packed_query, query, at.queries, d);
   g = read_block(scratch.g, call.g, at.batch, at.head, at.query, at.queries);
   unit.pack(scratch.packed_g, g, at.queries, e);
-  const auto y = read_block(scratch.y, call.y, at.batch, at.head, at.query, at.queries);
-  for (int64_t i = 0; i < at.queries; ++i) {
-    for (int64_t j = 0; j < e; ++j) scratch.y[j] = y.data[i * y.row + j] * g.data[i * g.row + j];
-    scratch.means[i] = reduce_span<Sum<T>>(scratch.y, e);
-  }
 }
 
 template <class T>
@@ -126,7 +126,7 @@ template <class T>
 void BackwardBlock<T>::score() const {
   const int64_t d = sizes.features, e = sizes.value_features, row = sizes.score_row();
   multiply({at.queries, at.keys, d, query.data, query.row, 1, scratch.turned_key, scratch.weights,
-            row, static_cast<T>(call.scale), false},
+            row, unit.alpha(call), false},
            Above::kUnused);
   multiply({at.queries, at.keys, e, g.data, g.row, 1, scratch.turned_value, scratch.slopes, row,
             T(1), false},
@@ -139,17 +139,49 @@ void BackwardBlock<T>::slope_row(int64_t i) const {
   const int64_t n = at.visible(call.is_causal, i);
   T* const weights = scratch.weights + i * sizes.score_row();
   T* const slopes = scratch.slopes + i * sizes.score_row();
+  unit.scale(call, weights, n);
   if (call.mask) add_mask(weights, *call.mask, at, i, n);
-  const int64_t row = (at.batch * sizes.heads + at.head) * sizes.queries.n + at.query + i;
-  exp_span(weights, weights, data<const T>(call.lse)[row], n);
-  for (int64_t j = 0; j < n; ++j) slopes[j] = weights[j] * (slopes[j] - scratch.means[i]);
+  exp_span(weights, weights, data<const T>(call.lse)[row(i)], n);
+  const T mean = means[row(i)];
+  for (int64_t j = 0; j < n; ++j) slopes[j] = weights[j] * (slopes[j] - mean);
+  unit.scale(call, slopes, n);
   for (int64_t j = n; j < at.keys; ++j) weights[j] = slopes[j] = 0;
 }
 
+// Some of the block's rows.
 template <class T>
-void BackwardBlock<T>::add_gradients() const {
+BackwardBlock<T> BackwardBlock<T>::strip(int64_t first, int64_t count) const {
+  BackwardBlock some = *this;
+  some.at.query += first, some.at.queries = count;
+  some.query.data += first * query.row, some.g.data += first * g.row;
+  some.scratch.weights += first * sizes.score_row();
+  some.scratch.slopes += first * sizes.score_row();
+  return some;
+}
+
+template <class T>
+void BackwardBlock<T>::make_slopes() const {
+  const int64_t rows = unit.strip(at.queries);
+  for (int64_t first = 0; first < at.queries; first += rows) {
+    const BackwardBlock some = strip(first, min(rows, at.queries - first));
+    some.score();
+    for (int64_t i = 0; i < some.at.queries; ++i) some.slope_row(i);
+    some.add_query_gradients();
+  }
+}
+
+template <class T>
+void BackwardBlock<T>::add_query_gradients() const {
+  if (gquery.data == nullptr) return;
+  multiply({at.queries, sizes.features, at.keys, scratch.slopes, sizes.score_row(), 1,
+            scratch.packed_key, gquery.at(at), gquery.row, unit.alpha(call), true},
+           Above::kZero);
+}
+
+template <class T>
+void BackwardBlock<T>::add_key_gradients() const {
   const int64_t d = sizes.features, e = sizes.value_features, row = sizes.score_row();
-  const T scale = static_cast<T>(call.scale);
+  const T scale = unit.alpha(call);
   if (call.gvalue) {
     multiply({at.keys, e, at.queries, scratch.weights, 1, row, scratch.packed_g, scratch.gvalue, e,
               T(1), true},
@@ -159,11 +191,6 @@ void BackwardBlock<T>::add_gradients() const {
     multiply({at.keys, d, at.queries, scratch.slopes, 1, row, scratch.packed_query, scratch.gkey, d,
               scale, true},
              Above::kZeroFlipped);
-  }
-  if (gquery.data) {
-    multiply({at.queries, d, at.keys, scratch.slopes, row, 1, scratch.packed_key, gquery.at(at),
-              gquery.row, scale, true},
-             Above::kZero);
   }
 }
 
@@ -188,9 +215,8 @@ void differentiate_keys(BackwardBlock<T> block, int64_t shared_head, int64_t fir
         at.queries = sizes.queries.rows_at(at.query);
         if (block.call.is_causal && at.query + at.queries <= at.key) continue;
         block.load_queries();
-        block.score();
-        for (int64_t i = 0; i < at.queries; ++i) block.slope_row(i);
-        block.add_gradients();
+        block.make_slopes();
+        block.add_key_gradients();
       }
     }
     block.store_keys(shared_head);
@@ -217,6 +243,7 @@ bool sums_in_place(const calls::AttentionBackward& call, const BackwardPlan& pla
 template <class T>
 struct BackwardMemory {
   T* query_sums;  // of each part
+  T* means;
   int64_t worker_bytes;
   char* workers;
 
@@ -224,6 +251,7 @@ struct BackwardMemory {
                  Workspace workspace) {
     const bool apart = call.gquery && !sums_in_place<T>(call, plan);
     query_sums = workspace.take<T>(apart ? plan.parts * plan.query_elements() : 0);
+    means = workspace.take<T>(plan.sizes.batch * plan.sizes.heads * plan.sizes.queries.n);
     Workspace one(nullptr);
     BackwardScratch<T>(plan.sizes, &one);
     worker_bytes = one.bytes();
@@ -245,6 +273,30 @@ struct BackwardMemory {
     return {query_sums + part * plan.query_elements(), s.heads * matrix, matrix, s.features};
   }
 };
+
+// The sums of g * y of all rows, which each block of keys asks for.
+template <class T>
+void find_means(const dt_stream* stream, const calls::AttentionBackward& call,
+                const AttentionSizes& s, const BackwardMemory<T>& memory) {
+  const int64_t blocks = s.queries.count(), items = s.batch * s.heads * blocks;
+  const int64_t elements = s.batch * s.heads * s.queries.n * s.value_features;
+  for_each_item(stream, items, worth_threads(stream, elements / kLanes<T>),
+                [&](int64_t item, int64_t worker) {
+                  Workspace workspace(memory.workers + worker * memory.worker_bytes);
+                  const BackwardScratch<T> scratch(s, &workspace);
+                  const int64_t matrix = item / blocks, first = item % blocks * s.queries.rows;
+                  const int64_t batch = matrix / s.heads, head = matrix % s.heads;
+                  const int64_t rows = s.queries.rows_at(first), n = s.value_features;
+                  const auto g = read_block(scratch.g, call.g, batch, head, first, rows);
+                  const auto y = read_block(scratch.y, call.y, batch, head, first, rows);
+                  for (int64_t i = 0; i < rows; ++i) {
+                    for (int64_t j = 0; j < n; ++j)
+                      scratch.rows[j] = y.data[i * y.row + j] * g.data[i * g.row + j];
+                    memory.means[matrix * s.queries.n + first + i] =
+                        reduce_span<Sum<T>>(scratch.rows, n);
+                  }
+                });
+}
 
 // Adds the parts' gradients of the queries, row by row.
 template <class T>
@@ -271,6 +323,7 @@ void differentiate(const dt_stream* stream, const calls::AttentionBackward& call
   const BlockUnit<T> unit(stream, call.query);
   const int64_t cycles =
       s.batch * s.heads * s.queries.n * s.keys.n * (5 * s.most_features() + 16) / (2 * kLanes<T>);
+  find_means(stream, call, s, memory);
   const int64_t items = s.batch * s.shared_heads * plan.parts;
   for_each_item(stream, items, worth_threads(stream, cycles), [&](int64_t item, int64_t worker) {
     const int64_t part = item % plan.parts, matrix = item / plan.parts;
@@ -281,8 +334,8 @@ void differentiate(const dt_stream* stream, const calls::AttentionBackward& call
     const ScoreBlock at = {batch, shared_head * s.group(), 0, 0, 0, 0};
     clear_queries(sums, s, at);
     const int64_t first = part * plan.keys_per_part;
-    differentiate_keys<T>({call, s, scratch, sums, unit, at, {}, {}}, shared_head, first,
-                          min(first + plan.keys_per_part, s.keys.n));
+    differentiate_keys<T>({call, s, scratch, sums, memory.means, unit, at, {}, {}}, shared_head,
+                          first, min(first + plan.keys_per_part, s.keys.n));
   });
   if (call.gquery && !sums_in_place<T>(call, plan)) join_parts(stream, call, plan, memory);
 }

@@ -16,9 +16,11 @@
 namespace dt::cpu {
 namespace {
 
-// Rows of blocks: a block of scores, twice in the backward, and what is packed for it should stay
-// in a second-level cache. Whole tiles of every instruction set, in rows and in columns.
-constexpr int64_t kMostQueries = 96, kMostKeys = 192;
+// Rows of blocks, which with what is packed for them should stay in a second-level cache. Whole
+// tiles of every instruction set, in rows and in columns. Scores are made and used a strip of rows
+// after the other, which stays in the first level.
+constexpr int64_t kMostQueries = 192, kMostKeys = 192;
+constexpr int64_t kStripQueries = 24, kStripOfTiles = 32;
 
 // n rows in blocks.
 struct RowBlocks {
@@ -66,6 +68,10 @@ struct BlockUnit {
   BlockUnit(const dt_stream* stream, const dt_view& query)
       : in_tiles(std::is_same_v<T, float> && has_brain_tiles(stream, query.dtype)) {}
 
+  // How many of so many queries are taken together.
+  int64_t strip(int64_t queries) const {
+    return in_tiles ? kStripOfTiles : ceil_div(queries, ceil_div(queries, kStripQueries));
+  }
   static int64_t panel(int64_t k, int64_t n) {
     return panel_elements<T>(max(k, kBrainPanelRows), n);
   }
@@ -80,6 +86,17 @@ struct BlockUnit {
       if (in_tiles) return pack_brain_transposed(panels, x.data, x.row, k, n);
     }
     pack_transposed(panels, x.data, x.row, k, n);
+  }
+  // A product's factor: tiles of sums are stored as they are, and scaled when they are read.
+  template <class Call>
+  T alpha(const Call& call) const {
+    return in_tiles ? T(1) : static_cast<T>(call.scale);
+  }
+  template <class Call>
+  void scale(const Call& call, T* sums, int64_t n) const {
+    if (!in_tiles) return;
+    const T factor = static_cast<T>(call.scale);
+    for (int64_t j = 0; j < n; ++j) sums[j] *= factor;
   }
   void multiply(const BlockProduct<T>& product) const {
     if constexpr (std::is_same_v<T, float>) {

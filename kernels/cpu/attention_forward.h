@@ -19,7 +19,7 @@ struct AttentionScratch {
         rows(w->take<T>(s.keys.rows * s.most_features())),
         packed_key(w->take<T>(BlockUnit<T>::panel(s.features, s.keys.rows))),
         packed_value(w->take<T>(BlockUnit<T>::panel(s.keys.rows, s.value_features))),
-        scores(w->take<T>(s.queries.rows * s.score_row())),
+        scores(w->take<T>(max(kStripQueries, kStripOfTiles) * s.score_row())),
         sums(w->take<T>(s.queries.rows * s.value_features)),
         top(w->take<T>(s.queries.rows)),
         total(w->take<T>(s.queries.rows)) {}
@@ -30,7 +30,7 @@ template <class T>
 struct AttentionRows {
   const calls::Attention& call;
   const AttentionSizes& sizes;
-  const AttentionScratch<T>& scratch;
+  AttentionScratch<T> scratch;
   BlockUnit<T> unit;
   ScoreBlock at;
   BlockRows<T> query;
@@ -39,6 +39,10 @@ struct AttentionRows {
   Above above(Above kind) const { return call.is_causal ? kind : Above::kCounts; }
 
   void begin();
+  void pack_keys() const;
+  AttentionRows strip(int64_t first, int64_t count) const;
+  void meet_keys() const;
+  void meet_keys_of_few(int64_t end) const;
   void score() const;
   void score_few() const;
   void weigh_row(int64_t i) const;
@@ -56,16 +60,34 @@ void AttentionRows<T>::begin() {
 }
 
 template <class T>
-void AttentionRows<T>::score() const {
+void AttentionRows<T>::pack_keys() const {
   const BlockRows<T> key =
       read_block(scratch.rows, call.key, at.batch, shared_head(), at.key, at.keys);
   unit.pack_turned(scratch.packed_key, key, sizes.features, at.keys);
+  const BlockRows<T> value =
+      read_block(scratch.rows, call.value, at.batch, shared_head(), at.key, at.keys);
+  unit.pack(scratch.packed_value, value, at.keys, sizes.value_features);
+}
+
+// Some of the block's rows.
+template <class T>
+AttentionRows<T> AttentionRows<T>::strip(int64_t first, int64_t count) const {
+  AttentionRows some = *this;
+  some.at.query += first, some.at.queries = count;
+  some.query.data += first * query.row;
+  some.scratch.sums += first * sizes.value_features;
+  some.scratch.top += first, some.scratch.total += first;
+  return some;
+}
+
+template <class T>
+void AttentionRows<T>::score() const {
   BlockProduct<T> p = {};
   p.m = at.queries, p.n = at.keys, p.k = sizes.features;
   p.a = query.data, p.a_row = query.row, p.a_k = 1;
   p.b = scratch.packed_key;
   p.y = scratch.scores, p.y_row = sizes.score_row();
-  p.alpha = static_cast<T>(call.scale);
+  p.alpha = unit.alpha(call);
   p.above = above(Above::kUnused), p.diagonal = at.diagonal();
   unit.multiply(p);
 }
@@ -78,7 +100,7 @@ void AttentionRows<T>::score_few() const {
                      for_each_few(at.keys, ahead, [&](auto count, int64_t j) {
                        for (int64_t i = 0; i < at.queries; ++i) {
                          dot_few<T, count()>(scratch.scores + i * sizes.score_row() + j,
-                                             query.data + i * query.row, static_cast<T>(call.scale),
+                                             query.data + i * query.row, unit.alpha(call),
                                              rows + j * row, row, sizes.features);
                        }
                      });
@@ -90,6 +112,7 @@ template <class T>
 void AttentionRows<T>::weigh_row(int64_t i) const {
   T* const row = scratch.scores + i * sizes.score_row();
   const int64_t n = at.visible(call.is_causal, i);
+  unit.scale(call, row, n);
   if (call.mask) add_mask(row, *call.mask, at, i, n);
   const T before = scratch.top[i];
   const T top = Largest<T>::apply(before, reduce_span<Largest<T>>(row, n));
@@ -109,9 +132,6 @@ void AttentionRows<T>::weigh_row(int64_t i) const {
 
 template <class T>
 void AttentionRows<T>::add_values() const {
-  const BlockRows<T> value =
-      read_block(scratch.rows, call.value, at.batch, shared_head(), at.key, at.keys);
-  unit.pack(scratch.packed_value, value, at.keys, sizes.value_features);
   BlockProduct<T> p = {};
   p.m = at.queries, p.n = sizes.value_features, p.k = at.keys;
   p.a = scratch.scores, p.a_row = sizes.score_row(), p.a_k = 1;
@@ -136,6 +156,26 @@ void AttentionRows<T>::add_values_of_few(int64_t end) const {
                        }
                      });
                    });
+}
+
+template <class T>
+void AttentionRows<T>::meet_keys() const {
+  pack_keys();
+  const int64_t rows = unit.strip(at.queries);
+  for (int64_t first = 0; first < at.queries; first += rows) {
+    const AttentionRows some = strip(first, min(rows, at.queries - first));
+    if (call.is_causal && some.at.diagonal() + some.at.queries <= 0) continue;
+    some.score();
+    for (int64_t i = 0; i < some.at.queries; ++i) some.weigh_row(i);
+    some.add_values();
+  }
+}
+
+template <class T>
+void AttentionRows<T>::meet_keys_of_few(int64_t end) const {
+  score_few();
+  for (int64_t i = 0; i < at.queries; ++i) weigh_row(i);
+  add_values_of_few(end);
 }
 
 template <class T>
@@ -165,9 +205,7 @@ void attend(const calls::Attention& call, const AttentionSizes& sizes, const Blo
   const int64_t end = call.is_causal ? min(sizes.keys.n, query + queries) : sizes.keys.n;
   for (int64_t key = 0; key < end; key += sizes.keys.rows) {
     rows.at.key = key, rows.at.keys = min(sizes.keys.rows, end - key);
-    is_few ? rows.score_few() : rows.score();
-    for (int64_t i = 0; i < queries; ++i) rows.weigh_row(i);
-    is_few ? rows.add_values_of_few(end) : rows.add_values();
+    is_few ? rows.meet_keys_of_few(end) : rows.meet_keys();
   }
   rows.finish();
 }

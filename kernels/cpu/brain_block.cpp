@@ -44,8 +44,12 @@ void multiply_rows(const BlockProduct<float>& p, int64_t i) {
     for (int64_t j = 0; j < p.n && !(p.above == Above::kUnused && j >= reach); j += kBrainCols) {
       const auto* const b = reinterpret_cast<const BrainPair*>(p.b) +
                             j * packed_pairs<BrainTiles>(p.k) + k0 / 2 * kBrainCols;
-      BrainTiles::multiply(pairs, a, b, sums, false);
-      add_sums(p, sums, i, j, adds);
+      if (p.alpha == 1 && rows == BrainTiles::kRows && j + kBrainCols <= p.n) {
+        BrainTiles::multiply(pairs, a, b, p.y + i * p.y_row + j, adds, p.y_row);
+      } else {
+        BrainTiles::multiply(pairs, a, b, sums, false);
+        add_sums(p, sums, i, j, adds);
+      }
     }
     adds = true;
     k0 += count;

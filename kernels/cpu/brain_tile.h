@@ -184,18 +184,19 @@ struct BrainTiles {
     }
   }
 
-  // sums [kRows, kBrainCols] (+)= a @ b.
+  // sums [kRows, kBrainCols], whose rows lie `row` apart, (+)= a @ b.
   DT_AMX __attribute__((noinline)) static void multiply(int64_t pairs, const BrainPair* a,
-                                                        const BrainPair* b, float* sums,
-                                                        bool adds) {
-    constexpr int64_t kRow = kBrainCols * sizeof(float);  // bytes, of sums as of b
-    float *const right = sums + 16, *const below = sums + 16 * kBrainCols;
+                                                        const BrainPair* b, float* sums, bool adds,
+                                                        int64_t row = kBrainCols) {
+    constexpr int64_t kRow = kBrainCols * sizeof(float);  // bytes, of b
+    const int64_t sums_row = row * static_cast<int64_t>(sizeof(float));
+    float *const right = sums + 16, *const below = sums + 16 * row;
     will_read(a), will_read(b), will_read(sums);
     if (adds) {
-      _tile_loadd(0, sums, kRow);
-      _tile_loadd(1, right, kRow);
-      _tile_loadd(2, below, kRow);
-      _tile_loadd(3, below + 16, kRow);
+      _tile_loadd(0, sums, sums_row);
+      _tile_loadd(1, right, sums_row);
+      _tile_loadd(2, below, sums_row);
+      _tile_loadd(3, below + 16, sums_row);
     } else {
       _tile_zero(0);
       _tile_zero(1);
@@ -212,10 +213,10 @@ struct BrainTiles {
       _tile_dpbf16ps(2, 5, 6);
       _tile_dpbf16ps(3, 5, 7);
     }
-    _tile_stored(0, sums, kRow);
-    _tile_stored(1, right, kRow);
-    _tile_stored(2, below, kRow);
-    _tile_stored(3, below + 16, kRow);
+    _tile_stored(0, sums, sums_row);
+    _tile_stored(1, right, sums_row);
+    _tile_stored(2, below, sums_row);
+    _tile_stored(3, below + 16, sums_row);
   }
 };
 

@@ -1,7 +1,7 @@
 // conv2d and its gradients.
 #include "kernels/calls/conv.gen.h"
 #include "kernels/cpu/conv_depthwise.h"
-#include "kernels/cpu/conv_narrow.h"
+#include "kernels/cpu/conv_channels_last.h"
 #include "kernels/cpu/conv_pointwise.h"
 
 namespace dt::cpu {
@@ -84,7 +84,7 @@ template <class T>
 __attribute__((noinline)) int64_t correlation_bytes(const dt_stream* stream,
                                                     const Correlation<T>& k) {
   if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
-  if (is_narrow(k)) return NarrowConvolution<T>(stream, k, Workspace(nullptr)).bytes();
+  if (is_channels_last(k)) return ChannelsLastConvolution<T>(stream, k, Workspace(nullptr)).bytes();
   return is_depthwise(k) ? DepthwisePhases<T>::workspace(k) : correlation_workspace(stream, k);
 }
 
@@ -93,8 +93,8 @@ __attribute__((noinline)) void run_correlation(const dt_stream* stream, const Co
                                                void* workspace) {
   if (is_pointwise(k)) {
     run_gemm(stream, pointwise_gemm(k), workspace);
-  } else if (is_narrow(k)) {
-    NarrowConvolution<T>(stream, k, Workspace(workspace)).run(stream);
+  } else if (is_channels_last(k)) {
+    ChannelsLastConvolution<T>(stream, k, Workspace(workspace)).run(stream);
   } else if (is_depthwise(k)) {
     DepthwisePhases<T> alone;
     alone.phase[alone.count++] = k;

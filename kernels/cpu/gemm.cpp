@@ -70,17 +70,31 @@ inline bool use_a_in_place(const Gemm<T>& g) {
   return !crowds_cache<T>(line) && g.n <= (g.a.col == 1 ? 32 : 4) * kTileCols<T>;
 }
 
-// From this size on b comes from memory, whose rate wide vectors outrun: it is read in the order in
-// which it lies, and packed.
-constexpr int64_t kFromMemory = kFetchInLoop ? int64_t{1} << 23 : Limits<int64_t>::kHighest;
+constexpr int64_t kMostOfK = 256;  // terms that a tile kernel works off at a time
+// From this size on b comes from memory, whose rate wide vectors outrun. For few rows of a, some
+// rows of b are read side by side, each in the order in which it lies, as a processor foresees.
+constexpr int64_t kFromMemory = kFetchInLoop ? int64_t{3} << 19 : Limits<int64_t>::kHighest;
+constexpr int64_t kRowsFromMemory = 32;
+
+template <class T>
+inline int64_t bytes_of_b(const Gemm<T>& g) {
+  return g.k * g.b.row * static_cast<int64_t>(sizeof(T));
+}
+
+template <class T>
+Gemm<T> with_most_of_k(Gemm<T> g) {
+  const bool streams = g.m <= 2 * kTileRows && g.b.col == 1 && bytes_of_b(g) >= kFromMemory;
+  g.most_of_k = streams && g.piece == 0 ? kRowsFromMemory : kMostOfK;
+  return g;
+}
 
 // b can stay where it is if its rows are contiguous, and it pays if few panels of a will read it or
 // it is small.
 template <class T>
 inline bool use_b_in_place(const Gemm<T>& g) {
   if (g.b.col != 1 || g.piece != 0) return false;
-  const int64_t bytes = g.k * g.b.row * static_cast<int64_t>(sizeof(T));
-  if (g.m <= 2 * kTileRows) return bytes < kFromMemory;
+  const int64_t bytes = bytes_of_b(g);
+  if (g.m <= 2 * kTileRows) return bytes < kFromMemory || g.most_of_k == kRowsFromMemory;
   if (bytes <= 32768) return true;
   return g.m <= (bytes <= 262144 ? 12 : 6) * kTileRows && !crowds_cache<T>(g.b.row);
 }
@@ -114,7 +128,6 @@ void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
 constexpr int64_t kShortSum = 24, kShortSumBytes = 131072;  // terms; bytes of b
 
 constexpr int64_t kMostPanels = 20;  // of a block of a, which fits into the second-level cache
-constexpr int64_t kMostOfK = 256;    // terms that a tile kernel works off at a time
 
 // Blocks are of even height.
 inline int64_t panels_per_block(int64_t a_panels) {
@@ -131,7 +144,7 @@ GemmPlan plan_gemm(const Gemm<T>& g) {
   // behind its columns.
   const bool is_whole = g.n % kTileCols<T> == kLanes<T>;
   plan.b_in_place = use_b_in_place(g) ? g.n / kTileCols<T> + is_whole : 0;
-  const int64_t blocks = max<int64_t>(1, ceil_div(g.k, kMostOfK));
+  const int64_t blocks = max<int64_t>(1, ceil_div(g.k, g.most_of_k));
   plan.k_block = max<int64_t>(1, ceil_div(g.k, blocks));
   plan.rows_per_block = plan.height * panels_per_block(plan.a_panels);
   plan.pack_a = !use_a_in_place(g);
@@ -346,7 +359,8 @@ int64_t part_workspace(const Gemm<T>& g, const GemmParts& parts) {
 }  // namespace
 
 template <class T>
-int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g) {
+int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& product) {
+  const Gemm<T> g = with_most_of_k(product);
   const GemmParts parts = cut_gemm(stream, g);
   return min<int64_t>(parts.count(), stream->threads) * part_workspace(g, parts);
 }
@@ -360,7 +374,8 @@ int64_t most_part_workspace(int64_t n, int64_t k) {
 }
 
 template <class T>
-void run_gemm(const dt_stream* stream, const Gemm<T>& g, void* workspace) {
+void run_gemm(const dt_stream* stream, const Gemm<T>& product, void* workspace) {
+  const Gemm<T> g = with_most_of_k(product);
   const GemmParts parts = cut_gemm(stream, g);
   const int64_t bytes = part_workspace(g, parts);
   char* const scratch = static_cast<char*>(workspace);

@@ -27,6 +27,8 @@ struct Gemm {
   // If not 0, only so much of k follows its strides: a and b are the sides of a sum over products
   // of such pieces, which lie a_piece and b_piece apart.
   int64_t piece, a_piece, b_piece;
+  // How many terms of a sum are added up before they join y; run_gemm says it for all parts.
+  int64_t most_of_k;
 };
 
 // Bytes that run_gemm wants to work in.

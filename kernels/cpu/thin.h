@@ -34,18 +34,15 @@ inline void write_sum(const Gemm<T>& g, int64_t batch, int64_t i, int64_t j, T s
 }
 
 // With more rows than one tile of inner products has, packing b still costs more than what inner
-// products take longer, if sums of lanes are rare. Wide vectors are packed fast.
-#if defined(__AVX512F__)
-constexpr int64_t kMostDotRows = kDotRows;
-#else
-constexpr int64_t kMostDotRows = 4 * kDotRows;
-#endif
+// products take longer, if sums of lanes are rare: so many tiles, each of which is worth so long a
+// k.
+constexpr int64_t kMostDotTiles = 4, kVectorsPerDotTile = kTileRows > 6 ? 8 : 4;
 
 // Few rows of a, and k contiguous in a and in b: inner products.
 template <class T>
 bool is_thin_dot(const Gemm<T>& g) {
-  const int64_t most = g.k >= 16 * kLanes<T> ? kMostDotRows : kDotRows;
-  return g.m <= most && g.a.col == 1 && g.b.row == 1;
+  const int64_t tiles = min(kMostDotTiles, g.k / (kVectorsPerDotTile * kLanes<T>));
+  return g.m <= max<int64_t>(1, tiles) * kDotRows && g.a.col == 1 && g.b.row == 1;
 }
 
 template <class T>
