@@ -156,7 +156,7 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 __getattr__, __dir__ = _late.names(
     __name__,
     """accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler safetensors
-    sparse special testing types utils""",
+    signal sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

@@ -150,6 +150,7 @@ from . import multiprocessing as multiprocessing
 from . import optim as optim
 from . import profiler as profiler
 from . import safetensors as safetensors
+from . import signal as signal
 from . import sparse as sparse
 from . import special as special
 from . import testing as testing

@@ -2746,6 +2746,8 @@ class AvgPool1d(Module):
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__()
         kernel_size = int_tuple(kernel_size, 1)
+        if stride is not None:
+            stride = int_tuple(stride, 1)
         padding = int_tuple(padding, 1)
         stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
