@@ -228,6 +228,7 @@ def test_a_window_around_another_center(both, same):
         "t.range(0, 3, dtype=t.int64)",
         "t.range(1, 1)", "t.range(0, 3, out=t.empty(0, dtype=t.float64))", "t.range(0, 1, 0)", "t.range(1, 0)",
         "t.cond(True, lambda x: x + 1, lambda x: x, (t.ones(2),))",
+        "t.fill(t.ones(2, 3, dtype=t.int16), 7)", "t.fill(t.ones(2), value=t.tensor(2.0))", "t.fill(t.ones(2), t.ones(2))",
         "t.unsafe_split(t.arange(5), 2)", "t.unsafe_chunk(t.arange(6), 2)", "t.arange(6.0).unsafe_chunk(3)",
         "t.conj_physical_(t.ones(2))", "t.ones(2).conj_physical_()",
         "t.is_inference(t.ones(1))", "t.compiled_with_cxx11_abi()", "t.empty_permuted((2, 3, 4), (2, 0, 1)).stride()",

@@ -88,6 +88,7 @@ from ._functions import (  # noqa: E402
     cond,
     conj_physical_,
     empty_permuted,
+    fill,
     get_device_module,
     is_inference,
     is_inference_mode_enabled,

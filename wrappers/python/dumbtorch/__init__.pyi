@@ -76,6 +76,7 @@ from ._functions import compiled_with_cxx11_abi as compiled_with_cxx11_abi
 from ._functions import cond as cond
 from ._functions import conj_physical_ as conj_physical_
 from ._functions import empty_permuted as empty_permuted
+from ._functions import fill as fill
 from ._functions import get_device_module as get_device_module
 from ._functions import is_inference as is_inference
 from ._functions import is_inference_mode_enabled as is_inference_mode_enabled
