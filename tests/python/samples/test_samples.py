@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 pytest.importorskip("expecttest", reason="torch.testing's samples need it")
 
+import dumbtorch as dt  # noqa: E402
 from oracle import is_older  # noqa: E402
 from samples.calls import (  # noqa: E402
     Skip,
@@ -21,8 +22,6 @@ from samples.calls import (  # noqa: E402
     slopes,
 )
 from samples.known import INTEGERS, LEFT_OUT, NUMBERS, ORDER, PLACES, REFUSED, SLOPES  # noqa: E402
-
-import dumbtorch as dt  # noqa: E402
 
 PARTS = 16  # one import of PyTorch's list serves them all: it takes seconds
 EACH = 4  # samples of each op and dtype
