@@ -30,7 +30,7 @@ _KEYS = {
     "python",
 }  # fmt: skip
 _PYTHON_KEYS = {
-    "check", "optional", "tuples", "words", "set", "given", "frozen", "forward", "constructors",
+    "check", "optional", "tuples", "words", "set", "given", "frozen", "any_arguments", "forward", "constructors",
 }  # fmt: skip
 _STATE_KEYS = {"shape", "init", "when", "dtype"}
 
@@ -150,6 +150,7 @@ def _python(names, args, inputs, row: dict, document) -> PythonLayer:
         set=row.get("set", {}),
         given=row.get("given", {}),
         frozen=row.get("frozen", ""),
+        any_arguments=row.get("any_arguments", False),
         forward=row.get("forward", ""),
         constructors=tuple(
             PythonConstructor(

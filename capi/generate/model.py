@@ -280,6 +280,7 @@ class PythonLayer:
     set: dict[str, str] = field(default_factory=dict)  # what an argument becomes
     given: dict[str, str] = field(default_factory=dict)  # the argument that may hold a parameter
     frozen: str = ""  # the argument that says whether its parameters are not trained
+    any_arguments: bool = False  # whether its constructor takes them and leaves them alone
     forward: str = ""  # in functions of torch.nn.functional
     constructors: tuple[PythonConstructor, ...] = ()
 

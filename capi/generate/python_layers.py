@@ -145,7 +145,8 @@ def _state_names(layer: Layer) -> set[str]:
 
 def _constructor(schema: Schema, layer: Layer) -> list[str]:
     p, plain = layer.python, Printer(schema, {})
-    lines = [f"def __init__(self{', ' if p.args else ''}{signature(p.args)}):"]
+    given = "*args, **kwargs" if p.any_arguments else signature(p.args)
+    lines = [f"def __init__(self{', ' if given else ''}{given}):"]
     body = ["super().__init__()", *_lists(layer)]
     for check in (*layer.checks, *p.checks):
         body += refuse(plain, check)

@@ -4989,7 +4989,7 @@ DT_MUST_CHECK DT_API dt_status dt_orgqr(
  * @param input3 What is multiplied.
  * @param left Whether Q is the first factor. PyTorch's default: true.
  * @param transpose Whether Q is transposed. PyTorch's default: false.
- * @throws RuntimeError: shapes do not fit, or an argument requires grad. */
+ * @throws RuntimeError: shapes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_ormqr(
     dt_tensor *input, dt_tensor *input2, dt_tensor *input3, int32_t left, int32_t transpose,
     dt_tensor **out) DT_NOEXCEPT;
@@ -10493,7 +10493,8 @@ DT_MUST_CHECK DT_API dt_status dt_entr(dt_tensor *input, dt_tensor **out) DT_NOE
 
 /** input * log1p(other), and 0 where input is 0.
  * @param input A tensor or a number; one of the two operands is a tensor.
- * @param other A tensor or a number. */
+ * @param other A tensor or a number.
+ * @throws TypeError: both operands are numbers. */
 DT_MUST_CHECK DT_API dt_status dt_xlog1py(
     dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f, dt_tensor *other,
     dt_scalar_kind other_kind, int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT;

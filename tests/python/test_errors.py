@@ -1,12 +1,16 @@
 """Wrong calls: the right type of exception and a sentence that says what was wrong."""
 
 import gc
+import json
+import operator
 import threading
+from pathlib import Path
 
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops
 
+DESCRIPTION = json.loads((Path(__file__).parents[2] / "share/dumbtorch/dumbtorch.json").read_text())
 X = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
 
 
@@ -262,3 +266,18 @@ def test_fractional_pooling_makes_smaller(layer, ratio, both):
 
     ours, theirs = both(outcome)
     assert ours == theirs
+
+
+def functions_of_numbers():
+    """Each function that takes numbers for tensors, and how many."""
+    for function in DESCRIPTION["functions"].values():
+        kinds = [a["kind"] for a in function["arguments"] if "default" not in a]
+        if len(kinds) > 1 and set(kinds) == {"operand"} and "namespaces" in function:
+            for space in function["namespaces"]:
+                yield f"{space.removeprefix('torch')}.{function['free']}".strip("."), len(kinds)
+
+
+@pytest.mark.parametrize("name, count", functions_of_numbers())
+def test_one_of_the_operands_must_be_a_tensor(name, count):
+    with pytest.raises(TypeError):
+        operator.attrgetter(name)(dt)(*[2.0] * count)

@@ -255,6 +255,16 @@ def test_hooks_after_accumulation(both):
             with pytest.raises(RuntimeError) as error:
                 x.register_post_accumulate_grad_hook(step)
             seen.append(str(error.value).partition(": ")[2] or str(error.value))
-        return seen, p.grad.tolist()
+        # What a hook gives back may be a tensor, which is not used.
+        q = t.zeros(2, requires_grad=True)
+        handle = q.register_post_accumulate_grad_hook(lambda x: x.add_(x.grad, alpha=-1))
+        q.sum().backward()
+        handle.remove()
+        handle = q.register_post_accumulate_grad_hook(lambda x: 3)
+        with pytest.raises(TypeError) as error:
+            q.sum().backward()
+        seen.append(str(error.value).partition(": ")[2] or str(error.value))
+        handle.remove()
+        return seen, p.grad.tolist(), q.tolist()
 
     agree(both(run))

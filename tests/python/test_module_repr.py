@@ -24,6 +24,12 @@ def test_what_load_state_dict_gives_shows_as_in_pytorch(torch):
         assert shown[0] == shown[1]
 
 
+def test_identity_takes_any_arguments(torch):
+    ours, theirs = (t.nn.Identity(54, unused=0.1) for t in (dt, torch))
+    assert repr(ours) == repr(theirs)
+    assert ours(x := dt.ones(2)) is x
+
+
 @pytest.mark.parametrize("name, args", IN_PLACE)
 def test_a_layer_that_works_in_place_says_so(name, args, torch):
     ours, theirs = (getattr(t.nn, name)(*args, inplace=True) for t in (dt, torch))

@@ -44,6 +44,7 @@ TEXTS = [
     f"t.linalg.ldl_solve(*{FACTORS}, {SIDES}[:, :0])", f"t.linalg.ldl_solve(*{FACTORS}, {SIDES}[0])",
     f"t.linalg.ldl_solve(*{FACTORS}, {SIDES}[:3])", f"t.linalg.ldl_solve(*{FACTORS}, {SIDES}.float())",
     f"t.linalg.ldl_solve({FACTORS}.LD, {FACTORS}.pivots[:3], {SIDES})",
+    f"t.linalg.ldl_solve({FACTORS}.LD.expand(0, 4, 4), {FACTORS}.pivots.expand(0, 4), {SIDES})",
     f"t.linalg.ldl_solve({FACTORS}.LD, {FACTORS}.pivots + 7, {SIDES})",
     f"t.linalg.ldl_solve({FACTORS}.LD[:3], {FACTORS}.pivots, {SIDES})",
     # storages

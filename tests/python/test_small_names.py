@@ -180,6 +180,43 @@ def test_windows_of_other_shares(both, same):
             getattr(dt, name)(-1)
 
 
+SIGNAL_WINDOWS = [
+    "bartlett({})", "blackman({})", "cosine({})", "exponential({})", "exponential({}, tau=2.5)", "gaussian({})",
+    "gaussian({}, std=3)", "general_cosine({}, a=[0.4, 0.3, 0.2, 0.1])", "general_hamming({}, alpha=0.6)",
+    "hamming({})", "hann({})", "kaiser({})", "kaiser({}, beta=0)", "nuttall({})",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SIGNAL_WINDOWS)
+@pytest.mark.parametrize("length", [0, 1, 2, 9, 100])
+def test_signal_windows(text, length, both, same):
+    def run(t):
+        calls = [text.format(length), text.format(f"{length}, sym=False, dtype=t.float64")]
+        return [eval(f"t.signal.windows.{call}", {"t": t}) for call in calls]
+
+    same(*both(run), rtol=1e-4, atol=1e-5)
+
+
+SIGNAL_REFUSALS = [
+    "cosine(-1)", "exponential(3, tau=0)", "exponential(3, center=1.0)", "gaussian(3, std=0)",
+    "kaiser(3, beta=-1)", "general_cosine(3, a=0.5)", "general_cosine(3, a=[])",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", SIGNAL_REFUSALS)
+def test_refused_signal_windows(text, both):
+    mine, theirs = both(lambda t: outcome(eval, f"t.signal.windows.{text}", {"t": t}))
+    assert mine == theirs
+
+
+def test_a_window_around_another_center(both, same):
+    def run(t):
+        window = t.signal.windows.exponential(9, center=2.5, sym=False, requires_grad=True)
+        return window, window.requires_grad
+
+    same(*both(run), atol=1e-6)
+
+
 # ---- functions
 
 
@@ -191,6 +228,8 @@ def test_windows_of_other_shares(both, same):
         "t.range(0, 3, dtype=t.int64)",
         "t.range(1, 1)", "t.range(0, 3, out=t.empty(0, dtype=t.float64))", "t.range(0, 1, 0)", "t.range(1, 0)",
         "t.cond(True, lambda x: x + 1, lambda x: x, (t.ones(2),))",
+        "t.fill(t.ones(2, 3, dtype=t.int16), 7)", "t.fill(t.ones(2), value=t.tensor(2.0))",
+        "t.fill(t.ones(2), t.ones(2))",
         "t.unsafe_split(t.arange(5), 2)", "t.unsafe_chunk(t.arange(6), 2)", "t.arange(6.0).unsafe_chunk(3)",
         "t.conj_physical_(t.ones(2))", "t.ones(2).conj_physical_()",
         "t.is_inference(t.ones(1))", "t.compiled_with_cxx11_abi()", "t.empty_permuted((2, 3, 4), (2, 0, 1)).stride()",

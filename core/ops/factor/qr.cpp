@@ -10,6 +10,7 @@
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/factor.gen.h"
@@ -25,6 +26,21 @@ Tensor reflectors_product(const Tensor& v, const Tensor& tau, int64_t columns) {
   call.v = vectors;
   call.tau = scales;
   run(op::householder_product, call);
+  return q;
+}
+
+// By the kernel, or one reflector after the other where a gradient is wanted.
+Tensor product_of_reflectors(const Tensor& A, const Tensor& tau, int64_t columns) {
+  if (!needs_graph(A) && !needs_graph(tau)) return reflectors_product(A, tau, columns);
+  const Tensor below = tril(A, -1);
+  const Tensor v = add(below, eye(A.size(-2), A.size(-1), A.dtype(), A.device()));
+  // The identity; A is in its graph also where there is no reflector.
+  Tensor q =
+      add(sum(triu(below), {{-2, -1}}, true), eye(A.size(-2), columns, A.dtype(), A.device()));
+  for (int64_t k = tau.size(-1) - 1; k >= 0; --k) {
+    const Tensor own = narrow(v, -1, k, 1), scale = unsqueeze(narrow(tau, -1, k, 1), -1);
+    q = sub(q, matmul(mul(own, scale), matmul(turned(own), q)));
+  }
   return q;
 }
 
@@ -57,6 +73,7 @@ void check_scales(const Tensor& v, const Tensor& tau, const char* function) {
 
 void check_ormqr(const Tensor& v, const Tensor& tau, const Tensor& other, bool left) {
   constexpr const char* kName = "torch.ormqr";
+  DT_CHECK(v.ndim() >= 2, kRuntimeError, kName, ": input must have at least 2 dimensions.");
   check_real(v, kName, "ormqr_cpu");
   DT_CHECK(other.ndim() >= 2, kRuntimeError, kName, ": other must have at least 2 dimensions.");
   const int side = left ? -2 : -1;
@@ -134,7 +151,6 @@ std::tuple<Tensor, Tensor> linalg_qr(const Tensor& A, const std::string& mode) {
   return {q, r};
 }
 
-// One reflector after the other where a gradient is wanted.
 Tensor linalg_householder_product(const Tensor& A, const Tensor& tau) {
   constexpr const char* kName = "torch.linalg.householder_product";
   check_real(A, kName, "orgqr_cpu");
@@ -146,23 +162,13 @@ Tensor linalg_householder_product(const Tensor& A, const Tensor& tau) {
   check_scales(A, tau, kName);
   DT_CHECK(tau.dtype() == A.dtype(), kRuntimeError, kName, ": tau dtype ", type_word(tau.dtype()),
            " does not match input dtype ", type_word(A.dtype()));
-  if (!needs_graph(A) && !needs_graph(tau)) return reflectors_product(A, tau, n);
-  const Tensor unit = eye(m, n, A.dtype(), A.device());
-  const Tensor v = add(tril(A, -1), unit);
-  // The identity; A is in its graph also where there is no reflector.
-  Tensor q = add(triu(tril(A, -1)), unit);
-  for (int64_t k = tau.size(-1) - 1; k >= 0; --k) {
-    const Tensor own = narrow(v, -1, k, 1), scale = unsqueeze(narrow(tau, -1, k, 1), -1);
-    q = sub(q, matmul(mul(own, scale), matmul(turned(own), q)));
-  }
-  return q;
+  return product_of_reflectors(A, tau, n);
 }
 
 Tensor ormqr(const Tensor& input, const Tensor& input2, const Tensor& input3, bool left,
              bool transpose) {
   check_ormqr(input, input2, input3, left);
-  for (const Tensor& x : {input, input2, input3}) check_constant(x, "ormqr", "input");
-  const Tensor all = reflectors_product(input, input2, input.size(-2)),
+  const Tensor all = product_of_reflectors(input, input2, input.size(-2)),
                q = transpose ? turned(all) : all;
   return left ? matmul(q, input3) : matmul(input3, q);
 }

@@ -1,5 +1,6 @@
 // What advanced indexing serves under other names: slices along one dimension (index_fill,
 // index_copy), elements in row-major order (take, put, masked_scatter).
+#include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
@@ -7,6 +8,7 @@
 #include "core/ops/indexing/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/sorting.gen.h"
 #include "core/ops/views.gen.h"
 
 namespace dt {
@@ -19,16 +21,26 @@ void write_slices(const Tensor& self, int dim, const Tensor& index, const Tensor
   index_put_(self, places, values);
 }
 
+// The indices, from the end too, without their repetitions.
+Tensor each_once(const Tensor& index, int64_t size) {
+  const GradMode off(false);
+  return std::get<0>(unique(where(lt(index, 0), add(index, size), index)));
+}
+
 }  // namespace
 
 const Tensor& index_fill_(const Tensor& self, int64_t dim, const Tensor& index,
                           const Operand& value) {
   const int d = wrap_dim(dim, self.ndim());
   check_index_fill(self, index, value);
-  // One that lies in the tensor is the number that it was before.
+  // One that lies in the tensor is the number that it was before. Its gradient counts a slice once,
+  // however often it is named.
   const Tensor number = value.is_number() ? full({}, value.number(), self.dtype(), self.device())
                                           : to(clone(value.tensor()), self.device(), self.dtype());
-  write_slices(at_least_1d(self), d, at_least_1d(index), number);
+  write_slices(
+      at_least_1d(self), d,
+      needs_graph(number) ? each_once(index, at_least_1d(self).size(d)) : at_least_1d(index),
+      number);
   return self;
 }
 

@@ -7,6 +7,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/overwrite.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise/checks.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pointwise/rules.h"
 #include "core/ops/pointwise_math.gen.h"
@@ -133,6 +134,7 @@ Tensor entr(const Tensor& input) {
 
 // Where the logarithm has no number to be multiplied by 0, it is not taken.
 Tensor xlog1py(const Operand& input, const Operand& other) {
+  check_tensor_among({input, other});
   const DType t = result_type({input, other});
   const DType wide = info(is_floating(t) ? t : context().default_dtype).compute;
   const Device device = (input.is_number() ? other : input).tensor().device();

@@ -189,6 +189,9 @@ for left in (False, True):
     for transpose in (False, True):
         row("ormqr", lambda t, x, y, s=left, u=transpose: t.ormqr(*t.geqrf(real(x)), real(y), s, u),
             value(4, 2), value(4, 4), orders=0, layouts=False)  # fmt: skip
+        row("ormqr",
+            lambda t, v, s, y, a=left, b=transpose: t.ormqr(real(v), real(s), real(y), a, b),
+            value(4, 2), value(2), value(4, 4))  # fmt: skip
 
 # ---- eigenvalues and singular values
 

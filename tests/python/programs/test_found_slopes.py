@@ -63,6 +63,15 @@ x2 = t.tensor([2.0, 3.0], requires_grad=True) * 1
 x2.index_fill_(0, t.tensor([1]), x2[0].detach().requires_grad_())
 x2.square().sum().backward()
 """,
+    "a number that fills a slice twice is there once": """
+x1 = t.tensor(2.0, requires_grad=True)
+x2 = t.zeros(5).index_fill(0, t.tensor([0, 1, 1]), x1)
+x2.sum().backward()
+x3 = t.zeros(2, 3, requires_grad=True)
+x3.index_fill(1, t.tensor([2, 0, 2, 2]), x1).square().sum().backward()
+x4 = t.zeros(()).index_fill(0, t.tensor(0), x1)
+x4.backward()
+""",
     "zero points have no gradient": """
 x1 = t.zeros(1, requires_grad=True)
 x2 = t.fake_quantize_per_tensor_affine(t.ones(2), t.tensor(1.0), x1[0], 0, 255)

@@ -88,6 +88,7 @@ from ._functions import (  # noqa: E402
     cond,
     conj_physical_,
     empty_permuted,
+    fill,
     get_device_module,
     is_inference,
     is_inference_mode_enabled,
@@ -155,7 +156,7 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 __getattr__, __dir__ = _late.names(
     __name__,
     """accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler safetensors
-    sparse special testing types utils""",
+    signal sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

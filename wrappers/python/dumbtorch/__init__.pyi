@@ -76,6 +76,7 @@ from ._functions import compiled_with_cxx11_abi as compiled_with_cxx11_abi
 from ._functions import cond as cond
 from ._functions import conj_physical_ as conj_physical_
 from ._functions import empty_permuted as empty_permuted
+from ._functions import fill as fill
 from ._functions import get_device_module as get_device_module
 from ._functions import is_inference as is_inference
 from ._functions import is_inference_mode_enabled as is_inference_mode_enabled
@@ -150,6 +151,7 @@ from . import multiprocessing as multiprocessing
 from . import optim as optim
 from . import profiler as profiler
 from . import safetensors as safetensors
+from . import signal as signal
 from . import sparse as sparse
 from . import special as special
 from . import testing as testing

@@ -102,6 +102,11 @@ def chain_matmul(*matrices):
     return _ops.chain_matmul(matrices)
 
 
+def fill(input, value):
+    """A tensor like the input of one number, which may be a tensor without dimensions."""
+    return _ops.fill_(_ops.clone(input), value)
+
+
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
     views = [_ops.expand(_ops.zeros(()), (s,) if isinstance(s, int) else s) for s in shapes]

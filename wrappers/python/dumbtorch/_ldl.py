@@ -6,6 +6,7 @@ import math
 
 from . import _ops
 from ._creation import tensor
+from ._functions import broadcast_shapes
 from ._out import into
 from ._runtime import LinAlgError, result_type
 from ._types import float32, float64, int32
@@ -116,12 +117,10 @@ class _Solution(Function):
     @staticmethod
     def forward(ctx, LD, pivots, B):
         ctx.save_for_backward(LD, pivots)
-        batch = (
-            _ops.broadcast_tensors([LD[..., 0, 0], B[..., 0, 0]])[0].shape if B.numel() else None
-        )
-        if batch is None:
-            return _ops.clone(B)
         n, columns = B.shape[-2:]
+        batch = broadcast_shapes(LD.shape[:-2], B.shape[:-2])
+        if not (B.numel() and LD.numel()):
+            return _ops.empty((*batch, columns, n), dtype=B.dtype, device=B.device).mT
         factors = LD.expand((*batch, n, n)).reshape((-1, n, n)).unbind()
         exchanges = pivots.expand((*batch, n)).reshape((-1, n)).tolist()
         sides = B.expand((*batch, n, columns)).reshape((-1, n, columns)).unbind()

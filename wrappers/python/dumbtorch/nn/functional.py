@@ -112,6 +112,29 @@ def _sizes(input, output_size, dims):
     return [n if size is None else size for size, n in zip(sizes, input.shape[-dims:], strict=True)]
 
 
+def _output_padding(input, output_size, given, stride, padding, kernel_size, dilation):
+    """What a transposed convolution adds at one end to give these sizes; `given` where there are none."""
+    if output_size is None:
+        return given
+    dims = len(kernel_size)
+    outer = 2 if input.ndim == dims + 2 else 1
+    sizes = output_size[outer:] if len(output_size) == outer + dims else output_size
+    if len(sizes) != dims:
+        raise ValueError(
+            f"ConvTranspose{dims}D: for {input.ndim}D input, output_size must have {dims} or {outer + dims} elements "
+            f"(got {len(sizes)})"
+        )
+    windows = zip(input.shape[outer:], stride, padding, kernel_size, dilation, strict=True)
+    least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, k, d in windows]
+    most = [size + s - 1 for size, s in zip(least, stride, strict=True)]
+    if not all(a <= n <= b for a, n, b in zip(least, sizes, most, strict=True)):
+        raise ValueError(
+            f"requested an output size of {sizes}, but valid sizes range from {least} to {most} (for an input of "
+            f"{input.shape[2:]})"
+        )
+    return [n - size for n, size in zip(sizes, least, strict=True)]
+
+
 def adaptive_avg_pool1d(input, output_size):
     """Mean of windows that are as equal as can be; None keeps a size."""
     return _ops.adaptive_avg_pool1d(input, _sizes(input, output_size, 1))

@@ -118,12 +118,18 @@ class Optimizer:
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         group = dict(param_group)
-        params = group["params"]
-        group["params"] = [params] if isinstance(params, TensorBase) else _members(params)
+        group["params"], names = _members(group["params"])
+        if names:
+            group["param_names"] = names
         for p in group["params"]:
             _check_leaf(p)
         for name, value in self.defaults.items():
             group.setdefault(name, value)
+        if any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if 'param_names' in group else 'without'} names to the optimizer"
+            )
         known = {id(p) for g in self.param_groups for p in g["params"]}
         if any(id(p) in known for p in group["params"]):
             raise ValueError("some parameters appear in more than one parameter group")
@@ -436,14 +442,22 @@ def _numbers(settings: tuple) -> tuple:
     return (0.0, *settings[1:]) if isinstance(settings[0], TensorBase) else settings
 
 
-def _members(params) -> list:
+def _members(params) -> tuple[list, list]:
+    """The parameters of a group, and their names where it was made of named_parameters()."""
+    if isinstance(params, TensorBase):
+        return [params], []
     if isinstance(params, set):
         raise TypeError(
             "optimizer parameters need to be organized in ordered collections, but the ordering of "
             "tensors in sets will change between runs. Please use a list instead."
         )
-    # named_parameters() may be given too.
-    return [p[1] if isinstance(p, tuple) else p for p in params]
+    given = list(params)
+    names = [p[0] for p in given if isinstance(p, tuple)]
+    if names and len(names) < len(given):
+        raise ValueError(
+            "all optimizer params should be with/without names. Some param names are missing"
+        )
+    return [p[1] if names else p for p in given], names
 
 
 class _Rate:

@@ -356,12 +356,12 @@ class ConvTranspose1d(Module):
             if self._parameters["bias"] is not None:
                 _ops.uniform_(self._parameters["bias"], -bound, bound)
 
-    def forward(self, input):
+    def forward(self, input, output_size=None):
         try:
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return _ops.conv_transpose1d(input, weight, bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return functional.conv_transpose1d(input, weight, bias, self.stride, self.padding, functional._output_padding(input, output_size, self.output_padding, self.stride, self.padding, self.kernel_size, self.dilation), self.groups, self.dilation)
 
     def extra_repr(self):
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -434,12 +434,12 @@ class ConvTranspose2d(Module):
             if self._parameters["bias"] is not None:
                 _ops.uniform_(self._parameters["bias"], -bound, bound)
 
-    def forward(self, input):
+    def forward(self, input, output_size=None):
         try:
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return _ops.conv_transpose2d(input, weight, bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return functional.conv_transpose2d(input, weight, bias, self.stride, self.padding, functional._output_padding(input, output_size, self.output_padding, self.stride, self.padding, self.kernel_size, self.dilation), self.groups, self.dilation)
 
     def extra_repr(self):
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -512,12 +512,12 @@ class ConvTranspose3d(Module):
             if self._parameters["bias"] is not None:
                 _ops.uniform_(self._parameters["bias"], -bound, bound)
 
-    def forward(self, input):
+    def forward(self, input, output_size=None):
         try:
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return _ops.conv_transpose3d(input, weight, bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+        return functional.conv_transpose3d(input, weight, bias, self.stride, self.padding, functional._output_padding(input, output_size, self.output_padding, self.stride, self.padding, self.kernel_size, self.dilation), self.groups, self.dilation)
 
     def extra_repr(self):
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -1404,7 +1404,7 @@ class Flatten(Module):
 class Identity(Module):
     """The input as it is."""
 
-    def __init__(self):
+    def __init__(self, *args, **kwargs):
         super().__init__()
 
     def forward(self, input):
@@ -2746,6 +2746,8 @@ class AvgPool1d(Module):
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__()
         kernel_size = int_tuple(kernel_size, 1)
+        if stride is not None:
+            stride = int_tuple(stride, 1)
         padding = int_tuple(padding, 1)
         stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size

@@ -1,0 +1,5 @@
+"""Signal processing: `windows`."""
+
+from . import windows
+
+__all__ = ["windows"]
