@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 from . import autocast, coretypes, expr, text
 from .formula import Tensors
@@ -124,17 +125,18 @@ def is_declared_here(f: Function) -> bool:
     return not f.header and not f.core
 
 
-def families(schema: Schema) -> list[str]:
+@functools.cache
+def families(schema: Schema) -> tuple[str, ...]:
     """The schema files with ops to declare. Each has a header of its own, so that a new row makes
     only those files compile again that use its kind of ops."""
-    return list(dict.fromkeys(f.file for f in schema.functions.values() if is_declared_here(f)))
+    return tuple(dict.fromkeys(f.file for f in schema.functions.values() if is_declared_here(f)))
 
 
 def declared_in(family: str) -> str:
     return f"core/ops/{family}.gen.h"
 
 
-def _includes(names: list[str]) -> str:
+def _includes(names: tuple[str, ...]) -> str:
     return "\n".join(f'#include "{declared_in(name)}"' for name in sorted(names))
 
 
