@@ -145,12 +145,11 @@ def declarations(schema: Schema, family: str) -> str:
     for f in schema.functions.values():
         if f.file != family or not is_declared_here(f):
             continue
-        parts.append(text.comment(f.doc))
         head = f"{coretypes.return_type(schema, f)} {f.name}("
-        parts.append(text.call(head, coretypes.parameters(schema, f, defaults=True), ");") + "\n")
+        parts.append(text.call(head, coretypes.parameters(schema, f, defaults=True), ");"))
         if autocast.widens_itself(f):
             parts.append(_declaration_in(schema, f))
-    return "\n".join([*parts, "}  // namespace dt\n"])
+    return "\n".join([*parts, "\n}  // namespace dt\n"])
 
 
 def _declaration_in(schema: Schema, f: Function) -> str:
@@ -159,7 +158,7 @@ def _declaration_in(schema: Schema, f: Function) -> str:
     comment = text.comment(
         "The same, whose result is of this dtype, by default the input's, which is widened to it."
     )
-    return comment + "\n" + text.call(head, parameters, ");") + "\n"
+    return comment + "\n" + text.call(head, parameters, ");")
 
 
 _OPS = """\
@@ -170,7 +169,8 @@ _OPS = """\
 
 _DECLARATIONS_INTRO = """\
 // The ops of capi/schema/@FAMILY@.toml as C++ functions. Arguments, defaults and meanings are PyTorch's; an undefined
-// Tensor is an absent optional one. In-place ops write and return their first argument.
+// Tensor is an absent optional one. In-place ops write and return their first argument. What an op does is said in
+// that file and not here, so that another word there does not make all of core compile again.
 // clang-format off
 #pragma once
 
