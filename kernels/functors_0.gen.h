@@ -8,103 +8,23 @@
 
 namespace dt::fn {
 
-// sign: sign(input)
-struct sign {
+// neg: -input
+struct neg {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::sign(input);
+    return -input;
   }
 };
 
-// Gradients of sign by input.
-struct sign_backward {
+// Gradients of neg by input.
+struct neg_backward {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
-// round: round(input)
-struct round {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::round(input);
-  }
-};
-
-// Gradients of round by input.
-struct round_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
-// trunc: trunc(input)
-struct trunc {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::trunc(input);
-  }
-};
-
-// Gradients of trunc by input.
-struct trunc_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
-// log1p: log1p(input)
-struct log1p {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::log1p(input);
-  }
-};
-
-// Gradients of log1p by input.
-struct log1p_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad / math::conj(input + T(1));
-  }
-};
-
-// rsqrt: rsqrt(input)
-struct rsqrt {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::rsqrt(input);
-  }
-};
-
-// Gradients of rsqrt by input.
-struct rsqrt_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return T(-0.5) * grad * math::conj(result * result * result);
+  template <class T> static DT_FN T y0(const T*, T grad) {
+    return -grad;
   }
 };
 
@@ -148,319 +68,48 @@ struct sin_backward {
   }
 };
 
-// erf: erf(input)
-struct erf {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::erf(input);
-  }
-};
-
-// Gradients of erf by input.
-struct erf_backward {
+// div_floor: div_floor(input, other)
+struct div_floor {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * (T(1.1283791670955126) * math::exp(-(input * input)));
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::div_floor(input, other);
   }
 };
 
-// relu: 0 if input < 0 else input
-struct relu {
-  static constexpr int n_in = 1, n_out = 1;
+// Gradients of div_floor by input, other.
+struct div_floor_backward {
+  static constexpr int n_in = 1, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::where(math::lt(input, T(0)), T(0), input);
+  template <class T> static DT_FN T y0(const T*, T) {
+    return T(0);
+  }
+  template <class T> static DT_FN T y1(const T*, T) {
+    return T(0);
   }
 };
 
-// Gradients of relu by input.
-struct relu_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return math::where(math::le(result, T(0)), T(0), grad);
-  }
-};
-
-// elu: input if input > 0 else alpha * expm1(input)
-struct elu {
+// hardshrink: 0 if input >= -lambd and input <= lambd else input
+struct hardshrink {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T* p, T input) {
-    const T alpha = p[0];
-    return math::where(math::gt(input, T(0)), input, alpha * math::expm1(input));
+    const T lambd = p[0];
+    return math::where(math::logical_and(math::ge(input, -lambd), math::le(input, lambd)), T(0), input);
   }
 };
 
-// Gradients of elu by input.
-struct elu_backward {
+// Gradients of hardshrink by input.
+struct hardshrink_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T alpha = p[0];
-    return math::where(math::le(input, T(0)), grad * (alpha * math::exp(math::where(math::lt(input, T(0)), input, T(0)))), grad);
-  }
-};
-
-// gelu_erf: 0.5 * input * (1 + erf(input * 0.7071067811865476))
-struct gelu_erf {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return T(0.5) * input * (T(1) + math::erf(input * T(0.7071067811865476)));
-  }
-};
-
-// Gradients of gelu_erf by input.
-struct gelu_erf_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    const T cdf = T(0.5) * (T(1) + math::erf(input * T(0.7071067811865476)));
-    const T pdf = T(0.3989422804014327) * math::exp(T(-0.5) * (input * input));
-    return grad * (cdf + input * pdf);
-  }
-};
-
-// gelu_tanh: 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input * input * input)))
-struct gelu_tanh {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return T(0.5) * input * (T(1) + math::tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input)));
-  }
-};
-
-// Gradients of gelu_tanh by input.
-struct gelu_tanh_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    const T t = math::tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input));
-    const T slope = T(0.7978845608028654) * (T(1) + T(0.134145) * (input * input));
-    return grad * (T(0.5) * (T(1) + t) + T(0.5) * input * (T(1) - t * t) * slope);
-  }
-};
-
-// add: input + alpha * other
-struct add {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input, T other) {
-    const T alpha = p[0];
-    return input + alpha * other;
-  }
-};
-
-// Gradients of add by input, other.
-struct add_backward {
-  static constexpr int n_in = 1, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad) {
-    return grad;
-  }
-  template <class T> static DT_FN T y1(const T* p, T grad) {
-    const T alpha = p[0];
-    return grad * math::conj(alpha);
-  }
-};
-
-// sub: input - alpha * other
-struct sub {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input, T other) {
-    const T alpha = p[0];
-    return input - alpha * other;
-  }
-};
-
-// Gradients of sub by input, other.
-struct sub_backward {
-  static constexpr int n_in = 1, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad) {
-    return grad;
-  }
-  template <class T> static DT_FN T y1(const T* p, T grad) {
-    const T alpha = p[0];
-    return -grad * math::conj(alpha);
-  }
-};
-
-// rsub: other - alpha * input
-struct rsub {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input, T other) {
-    const T alpha = p[0];
-    return other - alpha * input;
-  }
-};
-
-// Gradients of rsub by input, other.
-struct rsub_backward {
-  static constexpr int n_in = 1, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad) {
-    const T alpha = p[0];
-    return -grad * math::conj(alpha);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad) {
-    return grad;
-  }
-};
-
-// mul: input * other
-struct mul {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return input * other;
-  }
-};
-
-// Gradients of mul by input, other.
-struct mul_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T, T other) {
-    return grad * math::conj(other);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T) {
-    return grad * math::conj(input);
-  }
-};
-
-// modulo: modulo(input, other)
-struct modulo {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::modulo(input, other);
-  }
-};
-
-// Gradients of modulo by input, other.
-struct modulo_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T, T) {
-    return grad;
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return -grad * math::div_floor(input, other);
-  }
-};
-
-// power: pow(input, exponent)
-struct power {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T exponent) {
-    return math::pow(input, exponent);
-  }
-};
-
-// Gradients of power by input, exponent.
-struct power_backward {
-  static constexpr int n_in = 4, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T exponent, T) {
-    return math::where(math::eq(exponent, T(0)), T(0), grad * (exponent * math::conj(math::pow(input, math::where(math::eq(exponent, T(0)), T(0), exponent - T(1))))));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T exponent, T result) {
-    return grad * math::where(math::logical_and(math::eq(input, T(0)), math::ge(exponent, T(0))), T(0), math::conj(result * math::log(input)));
-  }
-};
-
-// power_minus_half: rsqrt(input)
-struct power_minus_half {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::rsqrt(input);
-  }
-};
-
-// Gradients of power_minus_half by input.
-struct power_minus_half_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * (T(-0.5) * math::conj(math::pow(input, T(-1.5))));
-  }
-};
-
-// maximum: maximum(input, other)
-struct maximum {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::maximum(input, other);
-  }
-};
-
-// Gradients of maximum by input, other.
-struct maximum_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::eq(input, other), grad * T(0.5), math::where(math::lt(input, other), T(0), grad));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return math::where(math::eq(input, other), grad * T(0.5), math::where(math::gt(input, other), T(0), grad));
-  }
-};
-
-// minimum: minimum(input, other)
-struct minimum {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::minimum(input, other);
-  }
-};
-
-// Gradients of minimum by input, other.
-struct minimum_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::eq(input, other), grad * T(0.5), math::where(math::gt(input, other), T(0), grad));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return math::where(math::eq(input, other), grad * T(0.5), math::where(math::lt(input, other), T(0), grad));
+    const T lambd = p[0];
+    return math::where(math::logical_and(math::ge(input, -lambd), math::le(input, lambd)), T(0), grad);
   }
 };
 
@@ -486,270 +135,189 @@ struct softshrink_element_backward {
   }
 };
 
-// elu_scaled: scale * input if input > 0 else alpha * scale * expm1(input * input_scale)
-struct elu_scaled {
+// threshold_element: value if input <= threshold else input
+struct threshold_element {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T* p, T input) {
-    const T alpha = p[0];
-    const T scale = p[1];
-    const T input_scale = p[2];
-    return math::where(math::gt(input, T(0)), scale * input, alpha * scale * math::expm1(input * input_scale));
+    const T threshold = p[0];
+    const T value = p[1];
+    return math::where(math::le(input, threshold), value, input);
   }
 };
 
-// Gradients of elu_scaled by input.
-struct elu_scaled_backward {
+// Gradients of threshold_element by input.
+struct threshold_element_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T alpha = p[0];
-    const T scale = p[1];
-    const T input_scale = p[2];
-    return math::where(math::le(input, T(0)), grad * (alpha * scale * input_scale * math::exp(math::where(math::lt(input, T(0)), input * input_scale, T(0)))), grad * scale);
+    const T threshold = p[0];
+    return math::where(math::le(input, threshold), T(0), grad);
   }
 };
 
-// eq: input == other
-struct eq {
+// gated: input * s
+struct gated {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input, T other) {
-    return math::eq(input, other);
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T gate) {
+    const T s = math::sigmoid(gate);
+    return input * s;
   }
 };
 
-// isfinite: isfinite(input)
-struct isfinite {
-  static constexpr int n_in = 1, n_out = 1;
+// Gradients of gated by input, gate.
+struct gated_backward {
+  static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input) {
-    return math::isfinite(input);
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T, T gate) {
+    const T s = math::sigmoid(gate);
+    return grad * s;
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T gate) {
+    const T s = math::sigmoid(gate);
+    return grad * (input * (s * (T(1) - s)));
   }
 };
 
-// logical_and: input & other
-struct logical_and {
+// logical_or: input | other
+struct logical_or {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 3;
   static constexpr bool bool_out = true;
   template <class T> static DT_FN bool y(const T*, bool input, bool other) {
-    return input & other;
+    return input | other;
   }
 };
 
-// bitwise_left_shift: left_shift(input, other)
-struct bitwise_left_shift {
+// logical_xor: input ^ other
+struct logical_xor {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 3;
+  static constexpr bool bool_out = true;
+  template <class T> static DT_FN bool y(const T*, bool input, bool other) {
+    return input ^ other;
+  }
+};
+
+// squared_error: (input - target) * (input - target)
+struct squared_error {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T target) {
+    return (input - target) * (input - target);
+  }
+};
+
+// Gradients of squared_error by input, target.
+struct squared_error_backward {
+  static constexpr int n_in = 3, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T target) {
+    return grad * (T(2) * (input - target));
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T target) {
+    return grad * (T(2) * (target - input));
+  }
+};
+
+// binary_cross_entropy_with_logits_positive_element: (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
+struct binary_cross_entropy_with_logits_positive_element {
+  static constexpr int n_in = 3, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T target, T pos_weight) {
+    return (T(1) - target) * input - (T(1) + (pos_weight - T(1)) * target) * math::logsigmoid(input);
+  }
+};
+
+// Gradients of binary_cross_entropy_with_logits_positive_element by input, target, pos_weight.
+struct binary_cross_entropy_with_logits_positive_element_backward {
+  static constexpr int n_in = 4, n_out = 3;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T target, T pos_weight) {
+    return grad * ((pos_weight * target + T(1) - target) * math::sigmoid(input) - pos_weight * target);
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T, T pos_weight) {
+    return grad * (math::logsigmoid(-input) - pos_weight * math::logsigmoid(input));
+  }
+  template <class T> static DT_FN T y2(const T*, T grad, T input, T target, T) {
+    return -grad * target * math::logsigmoid(input);
+  }
+};
+
+// atan2: atan2(input, other)
+struct atan2 {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::left_shift(input, other);
+    return math::atan2(input, other);
   }
 };
 
-// bitwise_complement: ~input
-struct bitwise_complement {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return ~input;
-  }
-};
-
-// bent_error: 0.5 * curvature * (input - target) * (input - target) if abs(input - target) < bend else slope * (abs(input - target) - 0.5 * bend)
-struct bent_error {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input, T target) {
-    const T bend = p[0];
-    const T curvature = p[1];
-    const T slope = p[2];
-    return math::where(math::lt(math::abs(input - target), bend), T(0.5) * curvature * (input - target) * (input - target), slope * (math::abs(input - target) - T(0.5) * bend));
-  }
-};
-
-// Gradients of bent_error by input, target.
-struct bent_error_backward {
+// Gradients of atan2 by input, other.
+struct atan2_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input, T target) {
-    const T bend = p[0];
-    const T curvature = p[1];
-    const T slope = p[2];
-    const T derivative = math::where(math::ge(math::abs(input - target), bend), slope * math::sign(input - target), curvature * (input - target));
-    return grad * derivative;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
+    const T square = input * input + other * other;
+    return grad * math::where(math::eq(square, T(0)), T(0), other / square);
   }
-  template <class T> static DT_FN T y1(const T* p, T grad, T input, T target) {
-    const T bend = p[0];
-    const T curvature = p[1];
-    const T slope = p[2];
-    const T derivative = math::where(math::ge(math::abs(input - target), bend), slope * math::sign(input - target), curvature * (input - target));
-    return -grad * derivative;
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
+    const T square = input * input + other * other;
+    return -grad * math::where(math::eq(square, T(0)), T(0), input / square);
   }
 };
 
-// tan: tan(input)
-struct tan {
+// log2: log2(input)
+struct log2 {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::tan(input);
+    return math::log2(input);
   }
 };
 
-// Gradients of tan by input.
-struct tan_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad * math::conj(T(1) + result * result);
-  }
-};
-
-// sinh: sinh(input)
-struct sinh {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::sinh(input);
-  }
-};
-
-// Gradients of sinh by input.
-struct sinh_backward {
+// Gradients of log2 by input.
+struct log2_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::conj(math::cosh(input));
+    return grad / (T(0.6931471805599453) * math::conj(input));
   }
 };
 
-// cosh: cosh(input)
-struct cosh {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::cosh(input);
-  }
-};
-
-// Gradients of cosh by input.
-struct cosh_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::conj(math::sinh(input));
-  }
-};
-
-// expm1: expm1(input)
-struct expm1 {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::expm1(input);
-  }
-};
-
-// Gradients of expm1 by input.
-struct expm1_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad * math::conj(result + T(1));
-  }
-};
-
-// ldexp: input if (input == 0 or input - input != 0) and other - other == 0 else input * exp2(half) * exp2(other - half)
-struct ldexp {
+// modulo_trunc: fmod(input, other)
+struct modulo_trunc {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    const T half = math::trunc(math::minimum(math::maximum(other / T(2), T(-10000)), T(10000)));
-    return math::where(math::logical_and(math::logical_or(math::eq(input, T(0)), math::ne(input - input, T(0))), math::eq(other - other, T(0))), input, input * math::exp2(half) * math::exp2(other - half));
+    return math::fmod(input, other);
   }
 };
 
-// Gradients of ldexp by input, other.
-struct ldexp_backward {
+// Gradients of modulo_trunc by input, other.
+struct modulo_trunc_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T other, T) {
-    return grad * math::exp2(other);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T, T result) {
-    return grad * result * T(0.6931471805599453);
-  }
-};
-
-// frac: input - trunc(input)
-struct frac {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return input - math::trunc(input);
-  }
-};
-
-// Gradients of frac by input.
-struct frac_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad) {
+  template <class T> static DT_FN T y0(const T*, T grad, T, T) {
     return grad;
   }
-};
-
-// signbit: signbit(input)
-struct signbit {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input) {
-    return math::signbit(input);
-  }
-};
-
-// copysign: copysign(input, other)
-struct copysign {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::copysign(input, other);
-  }
-};
-
-// Gradients of copysign by input, other.
-struct copysign_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T result) {
-    return grad * math::where(math::eq(input, T(0)), T(0), result / input);
-  }
-  template <class T> static DT_FN T y1(const T*, T, T, T) {
-    return T(0);
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
+    return -grad * math::div_trunc(input, other);
   }
 };
 
@@ -763,72 +331,50 @@ struct gcd {
   }
 };
 
-// lerp_element: input + weight * (end - input) if abs(weight) < 0.5 else end - (end - input) * (1 - weight)
-struct lerp_element {
-  static constexpr int n_in = 3, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T end, T weight) {
-    return math::where(math::lt(math::abs(weight), T(0.5)), input + weight * (end - input), end - (end - input) * (T(1) - weight));
-  }
-};
-
-// Gradients of lerp_element by input, end, weight.
-struct lerp_element_backward {
-  static constexpr int n_in = 4, n_out = 3;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T, T, T weight) {
-    return grad * (T(1) - math::conj(weight));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T, T, T weight) {
-    return grad * math::conj(weight);
-  }
-  template <class T> static DT_FN T y2(const T*, T grad, T input, T end, T) {
-    return grad * math::conj(end - input);
-  }
-};
-
-// running_average: keep * input + share * value
-struct running_average {
+// running_variance: keep * input + share * (0 if variance < 0 else variance)
+struct running_variance {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input, T value) {
+  template <class T> static DT_FN T y(const T* p, T input, T rstd) {
     const T keep = p[0];
     const T share = p[1];
-    return keep * input + share * value;
+    const T eps = p[2];
+    const T variance = T(1) / (rstd * rstd) - eps;
+    return keep * input + share * math::where(math::lt(variance, T(0)), T(0), variance);
   }
 };
 
-// Gradients of running_average by input, value.
-struct running_average_backward {
-  static constexpr int n_in = 1, n_out = 2;
+// Gradients of running_variance by input, rstd.
+struct running_variance_backward {
+  static constexpr int n_in = 2, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad) {
+  template <class T> static DT_FN T y0(const T* p, T grad, T) {
     const T keep = p[0];
     return grad * keep;
   }
-  template <class T> static DT_FN T y1(const T* p, T grad) {
+  template <class T> static DT_FN T y1(const T* p, T grad, T rstd) {
     const T share = p[1];
-    return grad * share;
+    const T eps = p[2];
+    const T variance = T(1) / (rstd * rstd) - eps;
+    return math::where(math::lt(variance, T(0)), T(0), grad * (share * T(-2) / (rstd * rstd * rstd)));
   }
 };
 
-// multiply_add: input + value * tensor1 * tensor2
-struct multiply_add {
+// divide_add: input + value * tensor1 / tensor2
+struct divide_add {
   static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T* p, T input, T tensor1, T tensor2) {
     const T value = p[0];
-    return input + value * tensor1 * tensor2;
+    return input + value * tensor1 / tensor2;
   }
 };
 
-// Gradients of multiply_add by input, tensor1, tensor2.
-struct multiply_add_backward {
+// Gradients of divide_add by input, tensor1, tensor2.
+struct divide_add_backward {
   static constexpr int n_in = 3, n_out = 3;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
@@ -837,71 +383,31 @@ struct multiply_add_backward {
   }
   template <class T> static DT_FN T y1(const T* p, T grad, T, T tensor2) {
     const T value = p[0];
-    return grad * math::conj(tensor2 * value);
+    return grad * math::conj(value / tensor2);
   }
-  template <class T> static DT_FN T y2(const T* p, T grad, T tensor1, T) {
+  template <class T> static DT_FN T y2(const T* p, T grad, T tensor1, T tensor2) {
     const T value = p[0];
-    return grad * math::conj(tensor1 * value);
+    return -grad * math::conj(value * tensor1 / (tensor2 * tensor2));
   }
 };
 
-// erfcx: erfcx(input)
-struct erfcx {
+// lgamma: lgamma(input)
+struct lgamma {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::erfcx(input);
+    return math::lgamma(input);
   }
 };
 
-// Gradients of erfcx by input.
-struct erfcx_backward {
-  static constexpr int n_in = 3, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T result) {
-    return grad * (T(2) * input * result - T(1.1283791670955126));
-  }
-};
-
-// ndtri: ndtri(input)
-struct ndtri {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::ndtri(input);
-  }
-};
-
-// Gradients of ndtri by input.
-struct ndtri_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad * (T(2.5066282746310002) * math::exp(T(0.5) * result * result));
-  }
-};
-
-// digamma: digamma(input)
-struct digamma {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::digamma(input);
-  }
-};
-
-// Gradients of digamma by input.
-struct digamma_backward {
+// Gradients of lgamma by input.
+struct lgamma_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::zeta(T(2), input);
+    return grad * math::digamma(input);
   }
 };
 
@@ -932,87 +438,41 @@ struct gamma_part_backward {
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
 #define DT_POINTWISE_SHARE(X) \
-  X(sign, NUM) \
-  X(sign_backward, FLOAT) \
-  X(round, NUM) \
-  X(round_backward, FLOAT) \
-  X(trunc, NUM) \
-  X(trunc_backward, FLOAT) \
-  X(log1p, FLOAT) \
-  X(log1p_backward, FLOAT) \
-  X(rsqrt, FLOAT) \
-  X(rsqrt_backward, FLOAT) \
+  X(neg, NUM) \
+  X(neg_backward, FLOAT) \
   X(square, NUM) \
   X(square_backward, FLOAT) \
   X(sin, FLOAT) \
   X(sin_backward, FLOAT) \
-  X(erf, FLOAT) \
-  X(erf_backward, FLOAT) \
-  X(relu, NUM) \
-  X(relu_backward, FLOAT) \
-  X(elu, FLOAT) \
-  X(elu_backward, FLOAT) \
-  X(gelu_erf, FLOAT) \
-  X(gelu_erf_backward, FLOAT) \
-  X(gelu_tanh, FLOAT) \
-  X(gelu_tanh_backward, FLOAT) \
-  X(add, NUM) \
-  X(add_backward, FLOAT) \
-  X(sub, NUM) \
-  X(sub_backward, FLOAT) \
-  X(rsub, NUM) \
-  X(rsub_backward, FLOAT) \
-  X(mul, NUM) \
-  X(mul_backward, FLOAT) \
-  X(modulo, NUM) \
-  X(modulo_backward, FLOAT) \
-  X(power, NUM) \
-  X(power_backward, FLOAT) \
-  X(power_minus_half, FLOAT) \
-  X(power_minus_half_backward, FLOAT) \
-  X(maximum, NUM) \
-  X(maximum_backward, FLOAT) \
-  X(minimum, NUM) \
-  X(minimum_backward, FLOAT) \
+  X(div_floor, NUM) \
+  X(div_floor_backward, FLOAT) \
+  X(hardshrink, FLOAT) \
+  X(hardshrink_backward, FLOAT) \
   X(softshrink_element, FLOAT) \
   X(softshrink_element_backward, FLOAT) \
-  X(elu_scaled, FLOAT) \
-  X(elu_scaled_backward, FLOAT) \
-  X(eq, NUM) \
-  X(isfinite, NUM) \
-  X(logical_and, INT) \
-  X(bitwise_left_shift, INT) \
-  X(bitwise_complement, INT) \
-  X(bent_error, FLOAT) \
-  X(bent_error_backward, FLOAT) \
-  X(tan, FLOAT) \
-  X(tan_backward, FLOAT) \
-  X(sinh, FLOAT) \
-  X(sinh_backward, FLOAT) \
-  X(cosh, FLOAT) \
-  X(cosh_backward, FLOAT) \
-  X(expm1, FLOAT) \
-  X(expm1_backward, FLOAT) \
-  X(ldexp, FLOAT) \
-  X(ldexp_backward, FLOAT) \
-  X(frac, FLOAT) \
-  X(frac_backward, FLOAT) \
-  X(signbit, NUM) \
-  X(copysign, FLOAT) \
-  X(copysign_backward, FLOAT) \
+  X(threshold_element, FLOAT) \
+  X(threshold_element_backward, FLOAT) \
+  X(gated, FLOAT) \
+  X(gated_backward, FLOAT) \
+  X(logical_or, INT) \
+  X(logical_xor, INT) \
+  X(squared_error, FLOAT) \
+  X(squared_error_backward, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element_backward, FLOAT) \
+  X(atan2, FLOAT) \
+  X(atan2_backward, FLOAT) \
+  X(log2, FLOAT) \
+  X(log2_backward, FLOAT) \
+  X(modulo_trunc, NUM) \
+  X(modulo_trunc_backward, FLOAT) \
   X(gcd, INT) \
-  X(lerp_element, FLOAT) \
-  X(lerp_element_backward, FLOAT) \
-  X(running_average, FLOAT) \
-  X(running_average_backward, FLOAT) \
-  X(multiply_add, NUM) \
-  X(multiply_add_backward, FLOAT) \
-  X(erfcx, FLOAT) \
-  X(erfcx_backward, FLOAT) \
-  X(ndtri, FLOAT) \
-  X(ndtri_backward, FLOAT) \
-  X(digamma, FLOAT) \
-  X(digamma_backward, FLOAT) \
+  X(running_variance, FLOAT) \
+  X(running_variance_backward, FLOAT) \
+  X(divide_add, FLOAT) \
+  X(divide_add_backward, FLOAT) \
+  X(lgamma, FLOAT) \
+  X(lgamma_backward, FLOAT) \
   X(gamma_part, FLOAT) \
   X(gamma_part_backward, FLOAT)
 

@@ -8,58 +8,18 @@
 
 namespace dt::fn {
 
-// neg: -input
-struct neg {
+// trunc: trunc(input)
+struct trunc {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return -input;
+    return math::trunc(input);
   }
 };
 
-// Gradients of neg by input.
-struct neg_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad) {
-    return -grad;
-  }
-};
-
-// abs: abs(input)
-struct abs {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::abs(input);
-  }
-};
-
-// Gradients of abs by input.
-struct abs_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::sign(input);
-  }
-};
-
-// floor: floor(input)
-struct floor {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::floor(input);
-  }
-};
-
-// Gradients of floor by input.
-struct floor_backward {
+// Gradients of trunc by input.
+struct trunc_backward {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
@@ -68,125 +28,23 @@ struct floor_backward {
   }
 };
 
-// exp: exp(input)
-struct exp {
+// relu: 0 if input < 0 else input
+struct relu {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::exp(input);
+    return math::where(math::lt(input, T(0)), T(0), input);
   }
 };
 
-// Gradients of exp by input.
-struct exp_backward {
+// Gradients of relu by input.
+struct relu_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad * math::conj(result);
-  }
-};
-
-// reciprocal: 1 / input
-struct reciprocal {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return T(1) / input;
-  }
-};
-
-// Gradients of reciprocal by input.
-struct reciprocal_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return -grad * math::conj(result * result);
-  }
-};
-
-// cos: cos(input)
-struct cos {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::cos(input);
-  }
-};
-
-// Gradients of cos by input.
-struct cos_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return -grad * math::conj(math::sin(input));
-  }
-};
-
-// tanh: tanh(input)
-struct tanh {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::tanh(input);
-  }
-};
-
-// Gradients of tanh by input.
-struct tanh_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad * math::conj(T(1) - result * result);
-  }
-};
-
-// sigmoid: sigmoid(input)
-struct sigmoid {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::sigmoid(input);
-  }
-};
-
-// Gradients of sigmoid by input.
-struct sigmoid_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad * math::conj((T(1) - result) * result);
-  }
-};
-
-// leaky_relu: input if input > 0 else input * negative_slope
-struct leaky_relu {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input) {
-    const T negative_slope = p[0];
-    return math::where(math::gt(input, T(0)), input, input * negative_slope);
-  }
-};
-
-// Gradients of leaky_relu by input.
-struct leaky_relu_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T negative_slope = p[0];
-    return math::where(math::gt(input, T(0)), grad, grad * negative_slope);
+    return math::where(math::le(result, T(0)), T(0), grad);
   }
 };
 
@@ -214,206 +72,111 @@ struct softplus_backward {
   }
 };
 
-// clamp_max: minimum(input, max)
-struct clamp_max {
+// logsigmoid: logsigmoid(input)
+struct logsigmoid {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::logsigmoid(input);
+  }
+};
+
+// Gradients of logsigmoid by input.
+struct logsigmoid_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T max) {
-    return math::minimum(input, max);
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * math::sigmoid(-input);
   }
 };
 
-// Gradients of clamp_max by input, max.
-struct clamp_max_backward {
+// gelu_erf: 0.5 * input * (1 + erf(input * 0.7071067811865476))
+struct gelu_erf {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return T(0.5) * input * (T(1) + math::erf(input * T(0.7071067811865476)));
+  }
+};
+
+// Gradients of gelu_erf by input.
+struct gelu_erf_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    const T cdf = T(0.5) * (T(1) + math::erf(input * T(0.7071067811865476)));
+    const T pdf = T(0.3989422804014327) * math::exp(T(-0.5) * (input * input));
+    return grad * (cdf + input * pdf);
+  }
+};
+
+// clamp_min: maximum(input, min)
+struct clamp_min {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T min) {
+    return math::maximum(input, min);
+  }
+};
+
+// Gradients of clamp_min by input, min.
+struct clamp_min_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T max) {
-    return math::where(math::le(input, max), grad, T(0));
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T min) {
+    return math::where(math::ge(input, min), grad, T(0));
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T max) {
-    return math::where(math::gt(input, max), grad, T(0));
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T min) {
+    return math::where(math::lt(input, min), grad, T(0));
   }
 };
 
-// div_trunc: div_trunc(input, other)
-struct div_trunc {
+// true_divide: input / other
+struct true_divide {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::div_trunc(input, other);
+    return input / other;
   }
 };
 
-// Gradients of div_trunc by input, other.
-struct div_trunc_backward {
-  static constexpr int n_in = 1, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-  template <class T> static DT_FN T y1(const T*, T) {
-    return T(0);
-  }
-};
-
-// power_half: sqrt(input)
-struct power_half {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::sqrt(input);
-  }
-};
-
-// Gradients of power_half by input.
-struct power_half_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * (T(0.5) * math::conj(math::rsqrt(input)));
-  }
-};
-
-// hardtanh_element: min_val if input < min_val or min_val != min_val else max_val if input > max_val or max_val != max_val else input
-struct hardtanh_element {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input) {
-    const T min_val = p[0];
-    const T max_val = p[1];
-    return math::where(math::logical_or(math::lt(input, min_val), math::ne(min_val, min_val)), min_val, math::where(math::logical_or(math::gt(input, max_val), math::ne(max_val, max_val)), max_val, input));
-  }
-};
-
-// Gradients of hardtanh_element by input.
-struct hardtanh_element_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T min_val = p[0];
-    const T max_val = p[1];
-    return math::where(math::logical_or(math::le(input, min_val), math::ge(input, max_val)), T(0), grad);
-  }
-};
-
-// hardshrink: 0 if input >= -lambd and input <= lambd else input
-struct hardshrink {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input) {
-    const T lambd = p[0];
-    return math::where(math::logical_and(math::ge(input, -lambd), math::le(input, lambd)), T(0), input);
-  }
-};
-
-// Gradients of hardshrink by input.
-struct hardshrink_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T lambd = p[0];
-    return math::where(math::logical_and(math::ge(input, -lambd), math::le(input, lambd)), T(0), grad);
-  }
-};
-
-// threshold_element: value if input <= threshold else input
-struct threshold_element {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input) {
-    const T threshold = p[0];
-    const T value = p[1];
-    return math::where(math::le(input, threshold), value, input);
-  }
-};
-
-// Gradients of threshold_element by input.
-struct threshold_element_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T threshold = p[0];
-    return math::where(math::le(input, threshold), T(0), grad);
-  }
-};
-
-// mish: input * t
-struct mish {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    const T t = math::tanh(math::log1p(math::exp(input)));
-    return input * t;
-  }
-};
-
-// Gradients of mish by input.
-struct mish_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    const T t = math::tanh(math::log1p(math::exp(input)));
-    return grad * (t + input * math::sigmoid(input) * (T(1) - t * t));
-  }
-};
-
-// gated: input * s
-struct gated {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T gate) {
-    const T s = math::sigmoid(gate);
-    return input * s;
-  }
-};
-
-// Gradients of gated by input, gate.
-struct gated_backward {
+// Gradients of true_divide by input, other.
+struct true_divide_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T, T gate) {
-    const T s = math::sigmoid(gate);
-    return grad * s;
+  template <class T> static DT_FN T y0(const T*, T grad, T, T other) {
+    return grad / math::conj(other);
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T gate) {
-    const T s = math::sigmoid(gate);
-    return grad * (input * (s * (T(1) - s)));
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
+    return -grad * math::conj(input / other / other);
   }
 };
 
-// ne: input != other
-struct ne {
-  static constexpr int n_in = 2, n_out = 1;
+// power_minus_one: 1 / input
+struct power_minus_one {
+  static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input, T other) {
-    return math::ne(input, other);
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return T(1) / input;
   }
 };
 
-// lt: input < other
-struct lt {
+// Gradients of power_minus_one by input.
+struct power_minus_one_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input, T other) {
-    return math::lt(input, other);
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return -grad * math::conj(math::pow(input, T(-2)));
   }
 };
 
@@ -427,16 +190,6 @@ struct gt {
   }
 };
 
-// isnan: input != input
-struct isnan {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input) {
-    return math::ne(input, input);
-  }
-};
-
 // logical_not: not input
 struct logical_not {
   static constexpr int n_in = 1, n_out = 1;
@@ -444,102 +197,6 @@ struct logical_not {
   static constexpr bool bool_out = true;
   template <class T> static DT_FN bool y(const T*, bool input) {
     return math::logical_not(input);
-  }
-};
-
-// logical_or: input | other
-struct logical_or {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 3;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, bool input, bool other) {
-    return input | other;
-  }
-};
-
-// bitwise_or: input | other
-struct bitwise_or {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return input | other;
-  }
-};
-
-// where: input if condition else other
-struct where {
-  static constexpr int n_in = 3, n_out = 1;
-  static constexpr unsigned bool_in = 1;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, bool condition, T input, T other) {
-    return math::where(condition, input, other);
-  }
-};
-
-// Gradients of where by input, other.
-struct where_backward {
-  static constexpr int n_in = 2, n_out = 2;
-  static constexpr unsigned bool_in = 2;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, bool condition) {
-    return math::where(condition, grad, T(0));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, bool condition) {
-    return math::where(condition, T(0), grad);
-  }
-};
-
-// squared_error_slope: slope * (scale * (input - target))
-struct squared_error_slope {
-  static constexpr int n_in = 3, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T slope, T input, T target) {
-    const T scale = p[0];
-    return slope * (scale * (input - target));
-  }
-};
-
-// Gradients of squared_error_slope by slope, input, target.
-struct squared_error_slope_backward {
-  static constexpr int n_in = 4, n_out = 3;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T, T input, T target) {
-    const T scale = p[0];
-    return grad * (scale * (input - target));
-  }
-  template <class T> static DT_FN T y1(const T* p, T grad, T slope, T, T) {
-    const T scale = p[0];
-    return grad * (scale * slope);
-  }
-  template <class T> static DT_FN T y2(const T* p, T grad, T slope, T, T) {
-    const T scale = p[0];
-    return -(grad * (scale * slope));
-  }
-};
-
-// binary_cross_entropy_element: (target - 1) * maximum(log1p(-input), -100) - target * maximum(log(input), -100)
-struct binary_cross_entropy_element {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T target) {
-    return (target - T(1)) * math::maximum(math::log1p(-input), T(-100)) - target * math::maximum(math::log(input), T(-100));
-  }
-};
-
-// Gradients of binary_cross_entropy_element by input, target.
-struct binary_cross_entropy_element_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T target) {
-    return grad * (input - target) / math::maximum((T(1) - input) * input, T(9.999999960041972e-13));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T) {
-    return grad * (math::log1p(-input) - math::log(input));
   }
 };
 
@@ -566,32 +223,6 @@ struct binary_cross_entropy_with_logits_element_backward {
   }
 };
 
-// binary_cross_entropy_with_logits_positive_element: (1 - target) * input - (1 + (pos_weight - 1) * target) * logsigmoid(input)
-struct binary_cross_entropy_with_logits_positive_element {
-  static constexpr int n_in = 3, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T target, T pos_weight) {
-    return (T(1) - target) * input - (T(1) + (pos_weight - T(1)) * target) * math::logsigmoid(input);
-  }
-};
-
-// Gradients of binary_cross_entropy_with_logits_positive_element by input, target, pos_weight.
-struct binary_cross_entropy_with_logits_positive_element_backward {
-  static constexpr int n_in = 4, n_out = 3;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T target, T pos_weight) {
-    return grad * ((pos_weight * target + T(1) - target) * math::sigmoid(input) - pos_weight * target);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T, T pos_weight) {
-    return grad * (math::logsigmoid(-input) - pos_weight * math::logsigmoid(input));
-  }
-  template <class T> static DT_FN T y2(const T*, T grad, T input, T target, T) {
-    return -grad * target * math::logsigmoid(input);
-  }
-};
-
 // atan: atan(input)
 struct atan {
   static constexpr int n_in = 1, n_out = 1;
@@ -612,68 +243,46 @@ struct atan_backward {
   }
 };
 
-// asinh: asinh(input)
-struct asinh {
+// sinh: sinh(input)
+struct sinh {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::asinh(input);
+    return math::sinh(input);
   }
 };
 
-// Gradients of asinh by input.
-struct asinh_backward {
+// Gradients of sinh by input.
+struct sinh_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::conj(math::rsqrt(input * input + T(1)));
+    return grad * math::conj(math::cosh(input));
   }
 };
 
-// atanh: atanh(input)
-struct atanh {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::atanh(input);
-  }
-};
-
-// Gradients of atanh by input.
-struct atanh_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad / math::conj(T(1) - input * input);
-  }
-};
-
-// atan2: atan2(input, other)
-struct atan2 {
+// hypot: hypot(input, other)
+struct hypot {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::atan2(input, other);
+    return math::hypot(input, other);
   }
 };
 
-// Gradients of atan2 by input, other.
-struct atan2_backward {
-  static constexpr int n_in = 3, n_out = 2;
+// Gradients of hypot by input, other.
+struct hypot_backward {
+  static constexpr int n_in = 4, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    const T square = input * input + other * other;
-    return grad * math::where(math::eq(square, T(0)), T(0), other / square);
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T, T result) {
+    return grad * (input / result);
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    const T square = input * input + other * other;
-    return -grad * math::where(math::eq(square, T(0)), T(0), input / square);
+  template <class T> static DT_FN T y1(const T*, T grad, T, T other, T result) {
+    return grad * (other / result);
   }
 };
 
@@ -698,219 +307,103 @@ struct sinc_backward {
   }
 };
 
-// log2: log2(input)
-struct log2 {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::log2(input);
-  }
-};
-
-// Gradients of log2 by input.
-struct log2_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad / (T(0.6931471805599453) * math::conj(input));
-  }
-};
-
-// log_odds: log(input / (1 - input))
-struct log_odds {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::log(input / (T(1) - input));
-  }
-};
-
-// Gradients of log_odds by input.
-struct log_odds_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return math::where(math::logical_and(math::ge(input, T(0)), math::le(input, T(1))), grad / math::abs(input * (T(1) - input)), T(0) / T(0));
-  }
-};
-
-// xlogy: xlogy(input, other)
-struct xlogy {
+// fmax: input if input >= other or other != other else other
+struct fmax {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::xlogy(input, other);
+    return math::where(math::logical_or(math::ge(input, other), math::ne(other, other)), input, other);
   }
 };
 
-// Gradients of xlogy by input, other.
-struct xlogy_backward {
+// Gradients of fmax by input, other.
+struct fmax_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::logical_and(math::eq(input, T(0)), math::le(other, T(0))), T(0), math::xlogy(grad, other));
+    return math::where(math::logical_or(math::ge(input, other), math::ne(other, other)), grad, T(0));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return grad * input / other;
+    return math::where(math::logical_or(math::ge(input, other), math::ne(other, other)), T(0), grad);
   }
 };
 
-// logaddexp: maximum(input, other) + log1p(exp(-abs(0 if input == other else input - other)))
-struct logaddexp {
+// running_average: keep * input + share * value
+struct running_average {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::maximum(input, other) + math::log1p(math::exp(-math::abs(math::where(math::eq(input, other), T(0), input - other))));
-  }
-};
-
-// Gradients of logaddexp by input, other.
-struct logaddexp_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return grad * math::sigmoid(input - other);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return grad * math::sigmoid(other - input);
-  }
-};
-
-// round_scaled: round(input * times / over) / times * over
-struct round_scaled {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input) {
-    const T times = p[0];
-    const T over = p[1];
-    return math::round(input * times / over) / times * over;
-  }
-};
-
-// Gradients of round_scaled by input.
-struct round_scaled_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
-// unit_step: values if input == 0 else 1 if input > 0 else 0
-struct unit_step {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T values) {
-    return math::where(math::eq(input, T(0)), values, math::where(math::gt(input, T(0)), T(1), T(0)));
-  }
-};
-
-// Gradients of unit_step by input, values.
-struct unit_step_backward {
-  static constexpr int n_in = 2, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T, T) {
-    return T(0);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input) {
-    return math::where(math::eq(input, T(0)), grad, T(0));
-  }
-};
-
-// fmin: input if input <= other or other != other else other
-struct fmin {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::where(math::logical_or(math::le(input, other), math::ne(other, other)), input, other);
-  }
-};
-
-// Gradients of fmin by input, other.
-struct fmin_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::logical_or(math::le(input, other), math::ne(other, other)), grad, T(0));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return math::where(math::logical_or(math::le(input, other), math::ne(other, other)), T(0), grad);
-  }
-};
-
-// running_variance: keep * input + share * (0 if variance < 0 else variance)
-struct running_variance {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input, T rstd) {
+  template <class T> static DT_FN T y(const T* p, T input, T value) {
     const T keep = p[0];
     const T share = p[1];
-    const T eps = p[2];
-    const T variance = T(1) / (rstd * rstd) - eps;
-    return keep * input + share * math::where(math::lt(variance, T(0)), T(0), variance);
+    return keep * input + share * value;
   }
 };
 
-// Gradients of running_variance by input, rstd.
-struct running_variance_backward {
-  static constexpr int n_in = 2, n_out = 2;
+// Gradients of running_average by input, value.
+struct running_average_backward {
+  static constexpr int n_in = 1, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T) {
+  template <class T> static DT_FN T y0(const T* p, T grad) {
     const T keep = p[0];
     return grad * keep;
   }
-  template <class T> static DT_FN T y1(const T* p, T grad, T rstd) {
+  template <class T> static DT_FN T y1(const T* p, T grad) {
     const T share = p[1];
-    const T eps = p[2];
-    const T variance = T(1) / (rstd * rstd) - eps;
-    return math::where(math::lt(variance, T(0)), T(0), grad * (share * T(-2) / (rstd * rstd * rstd)));
+    return grad * share;
   }
 };
 
-// erfc: erfc(input)
-struct erfc {
+// digamma: digamma(input)
+struct digamma {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::erfc(input);
+    return math::digamma(input);
   }
 };
 
-// Gradients of erfc by input.
-struct erfc_backward {
+// Gradients of digamma by input.
+struct digamma_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * (T(-1.1283791670955126) * math::exp(-input * input));
+    return grad * math::zeta(T(2), input);
   }
 };
 
-// bessel: bessel(input, kind)
-struct bessel {
+// bessel_i: value
+struct bessel_i {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T* p, T input) {
-    const T kind = p[0];
-    return math::bessel(input, kind);
+    const T order = p[0];
+    const T scaled = p[1];
+    const T value = math::bessel_i(input, order, scaled);
+    return value;
+  }
+};
+
+// Gradients of bessel_i by input.
+struct bessel_i_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
+    const T order = p[0];
+    const T scaled = p[1];
+    const T value = math::bessel_i(input, order, scaled);
+    const T safe = math::where(math::eq(input, T(0)), T(1), input);
+    const T slope = math::where(math::eq(input, T(0)), T(0.5), value / safe);
+    const T falling = math::where(math::eq(order, T(1)), slope, T(0));
+    const T scaling = math::where(math::eq(scaled, T(1)), math::sign(input) * value, T(0));
+    return grad * (math::bessel_i(input, T(1) - order, scaled) - falling - scaling);
   }
 };
 
@@ -918,87 +411,41 @@ struct bessel {
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
 #define DT_POINTWISE_SHARE(X) \
-  X(neg, NUM) \
-  X(neg_backward, FLOAT) \
-  X(abs, NUM) \
-  X(abs_backward, FLOAT) \
-  X(floor, NUM) \
-  X(floor_backward, FLOAT) \
-  X(exp, FLOAT) \
-  X(exp_backward, FLOAT) \
-  X(reciprocal, FLOAT) \
-  X(reciprocal_backward, FLOAT) \
-  X(cos, FLOAT) \
-  X(cos_backward, FLOAT) \
-  X(tanh, FLOAT) \
-  X(tanh_backward, FLOAT) \
-  X(sigmoid, FLOAT) \
-  X(sigmoid_backward, FLOAT) \
-  X(leaky_relu, FLOAT) \
-  X(leaky_relu_backward, FLOAT) \
+  X(trunc, NUM) \
+  X(trunc_backward, FLOAT) \
+  X(relu, NUM) \
+  X(relu_backward, FLOAT) \
   X(softplus, FLOAT) \
   X(softplus_backward, FLOAT) \
-  X(clamp_max, NUM) \
-  X(clamp_max_backward, FLOAT) \
-  X(div_trunc, NUM) \
-  X(div_trunc_backward, FLOAT) \
-  X(power_half, FLOAT) \
-  X(power_half_backward, FLOAT) \
-  X(hardtanh_element, FLOAT) \
-  X(hardtanh_element_backward, FLOAT) \
-  X(hardshrink, FLOAT) \
-  X(hardshrink_backward, FLOAT) \
-  X(threshold_element, FLOAT) \
-  X(threshold_element_backward, FLOAT) \
-  X(mish, FLOAT) \
-  X(mish_backward, FLOAT) \
-  X(gated, FLOAT) \
-  X(gated_backward, FLOAT) \
-  X(ne, NUM) \
-  X(lt, NUM) \
+  X(logsigmoid, FLOAT) \
+  X(logsigmoid_backward, FLOAT) \
+  X(gelu_erf, FLOAT) \
+  X(gelu_erf_backward, FLOAT) \
+  X(clamp_min, NUM) \
+  X(clamp_min_backward, FLOAT) \
+  X(true_divide, FLOAT) \
+  X(true_divide_backward, FLOAT) \
+  X(power_minus_one, FLOAT) \
+  X(power_minus_one_backward, FLOAT) \
   X(gt, NUM) \
-  X(isnan, NUM) \
   X(logical_not, INT) \
-  X(logical_or, INT) \
-  X(bitwise_or, INT) \
-  X(where, NUM) \
-  X(where_backward, FLOAT) \
-  X(squared_error_slope, FLOAT) \
-  X(squared_error_slope_backward, FLOAT) \
-  X(binary_cross_entropy_element, FLOAT) \
-  X(binary_cross_entropy_element_backward, FLOAT) \
   X(binary_cross_entropy_with_logits_element, FLOAT) \
   X(binary_cross_entropy_with_logits_element_backward, FLOAT) \
-  X(binary_cross_entropy_with_logits_positive_element, FLOAT) \
-  X(binary_cross_entropy_with_logits_positive_element_backward, FLOAT) \
   X(atan, FLOAT) \
   X(atan_backward, FLOAT) \
-  X(asinh, FLOAT) \
-  X(asinh_backward, FLOAT) \
-  X(atanh, FLOAT) \
-  X(atanh_backward, FLOAT) \
-  X(atan2, FLOAT) \
-  X(atan2_backward, FLOAT) \
+  X(sinh, FLOAT) \
+  X(sinh_backward, FLOAT) \
+  X(hypot, FLOAT) \
+  X(hypot_backward, FLOAT) \
   X(sinc, FLOAT) \
   X(sinc_backward, FLOAT) \
-  X(log2, FLOAT) \
-  X(log2_backward, FLOAT) \
-  X(log_odds, FLOAT) \
-  X(log_odds_backward, FLOAT) \
-  X(xlogy, FLOAT) \
-  X(xlogy_backward, FLOAT) \
-  X(logaddexp, FLOAT) \
-  X(logaddexp_backward, FLOAT) \
-  X(round_scaled, FLOAT) \
-  X(round_scaled_backward, FLOAT) \
-  X(unit_step, NUM) \
-  X(unit_step_backward, FLOAT) \
-  X(fmin, NUM) \
-  X(fmin_backward, FLOAT) \
-  X(running_variance, FLOAT) \
-  X(running_variance_backward, FLOAT) \
-  X(erfc, FLOAT) \
-  X(erfc_backward, FLOAT) \
-  X(bessel, FLOAT)
+  X(fmax, NUM) \
+  X(fmax_backward, FLOAT) \
+  X(running_average, FLOAT) \
+  X(running_average_backward, FLOAT) \
+  X(digamma, FLOAT) \
+  X(digamma_backward, FLOAT) \
+  X(bessel_i, FLOAT) \
+  X(bessel_i_backward, FLOAT)
 
 // clang-format on

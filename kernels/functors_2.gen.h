@@ -8,259 +8,178 @@
 
 namespace dt::fn {
 
-// ceil: ceil(input)
-struct ceil {
+// abs: abs(input)
+struct abs {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::ceil(input);
+    return math::abs(input);
   }
 };
 
-// Gradients of ceil by input.
-struct ceil_backward {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-};
-
-// log: log(input)
-struct log {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::log(input);
-  }
-};
-
-// Gradients of log by input.
-struct log_backward {
+// Gradients of abs by input.
+struct abs_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad / math::conj(input);
+    return grad * math::sign(input);
   }
 };
 
-// sqrt: sqrt(input)
-struct sqrt {
+// log1p: log1p(input)
+struct log1p {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::sqrt(input);
+    return math::log1p(input);
   }
 };
 
-// Gradients of sqrt by input.
-struct sqrt_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad / (T(2) * math::conj(result));
-  }
-};
-
-// logsigmoid: logsigmoid(input)
-struct logsigmoid {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::logsigmoid(input);
-  }
-};
-
-// Gradients of logsigmoid by input.
-struct logsigmoid_backward {
+// Gradients of log1p by input.
+struct log1p_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::sigmoid(-input);
+    return grad / math::conj(input + T(1));
   }
 };
 
-// silu: input * sigmoid(input)
-struct silu {
+// erf: erf(input)
+struct erf {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return input * math::sigmoid(input);
+    return math::erf(input);
   }
 };
 
-// Gradients of silu by input.
-struct silu_backward {
+// Gradients of erf by input.
+struct erf_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    const T s = math::sigmoid(input);
-    return grad * (s * (T(1) + input * (T(1) - s)));
+    return grad * (T(1.1283791670955126) * math::exp(-(input * input)));
   }
 };
 
-// clamp_min: maximum(input, min)
-struct clamp_min {
+// leaky_relu: input if input > 0 else input * negative_slope
+struct leaky_relu {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input) {
+    const T negative_slope = p[0];
+    return math::where(math::gt(input, T(0)), input, input * negative_slope);
+  }
+};
+
+// Gradients of leaky_relu by input.
+struct leaky_relu_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T min) {
-    return math::maximum(input, min);
+  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
+    const T negative_slope = p[0];
+    return math::where(math::gt(input, T(0)), grad, grad * negative_slope);
   }
 };
 
-// Gradients of clamp_min by input, min.
-struct clamp_min_backward {
+// gelu_tanh: 0.5 * input * (1 + tanh(0.7978845608028654 * (input + 0.044715 * input * input * input)))
+struct gelu_tanh {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return T(0.5) * input * (T(1) + math::tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input)));
+  }
+};
+
+// Gradients of gelu_tanh by input.
+struct gelu_tanh_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    const T t = math::tanh(T(0.7978845608028654) * (input + T(0.044715) * input * input * input));
+    const T slope = T(0.7978845608028654) * (T(1) + T(0.134145) * (input * input));
+    return grad * (T(0.5) * (T(1) + t) + T(0.5) * input * (T(1) - t * t) * slope);
+  }
+};
+
+// clamp_max: minimum(input, max)
+struct clamp_max {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T max) {
+    return math::minimum(input, max);
+  }
+};
+
+// Gradients of clamp_max by input, max.
+struct clamp_max_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T min) {
-    return math::where(math::ge(input, min), grad, T(0));
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T max) {
+    return math::where(math::le(input, max), grad, T(0));
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T min) {
-    return math::where(math::lt(input, min), grad, T(0));
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T max) {
+    return math::where(math::gt(input, max), grad, T(0));
   }
 };
 
-// clamp_range: minimum(maximum(input, min), max)
-struct clamp_range {
-  static constexpr int n_in = 3, n_out = 1;
+// sub: input - alpha * other
+struct sub {
+  static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T min, T max) {
-    return math::minimum(math::maximum(input, min), max);
+  template <class T> static DT_FN T y(const T* p, T input, T other) {
+    const T alpha = p[0];
+    return input - alpha * other;
   }
 };
 
-// Gradients of clamp_range by input, min, max.
-struct clamp_range_backward {
-  static constexpr int n_in = 4, n_out = 3;
+// Gradients of sub by input, other.
+struct sub_backward {
+  static constexpr int n_in = 1, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T min, T max) {
-    return math::where(math::logical_and(math::ge(input, min), math::le(input, max)), grad, T(0));
+  template <class T> static DT_FN T y0(const T*, T grad) {
+    return grad;
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T min, T max) {
-    return math::where(math::logical_and(math::lt(min, max), math::lt(input, min)), grad, T(0));
-  }
-  template <class T> static DT_FN T y2(const T*, T grad, T input, T min, T max) {
-    return math::where(math::logical_or(math::gt(input, max), math::lt(max, min)), grad, T(0));
+  template <class T> static DT_FN T y1(const T* p, T grad) {
+    const T alpha = p[0];
+    return -grad * math::conj(alpha);
   }
 };
 
-// true_divide: input / other
-struct true_divide {
+// mul: input * other
+struct mul {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return input / other;
+    return input * other;
   }
 };
 
-// Gradients of true_divide by input, other.
-struct true_divide_backward {
+// Gradients of mul by input, other.
+struct mul_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T, T other) {
-    return grad / math::conj(other);
+    return grad * math::conj(other);
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return -grad * math::conj(input / other / other);
-  }
-};
-
-// div_floor: div_floor(input, other)
-struct div_floor {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::div_floor(input, other);
-  }
-};
-
-// Gradients of div_floor by input, other.
-struct div_floor_backward {
-  static constexpr int n_in = 1, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T) {
-    return T(0);
-  }
-  template <class T> static DT_FN T y1(const T*, T) {
-    return T(0);
-  }
-};
-
-// power_minus_one: 1 / input
-struct power_minus_one {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return T(1) / input;
-  }
-};
-
-// Gradients of power_minus_one by input.
-struct power_minus_one_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return -grad * math::conj(math::pow(input, T(-2)));
-  }
-};
-
-// hardsigmoid: minimum(maximum(input + 3, 0), 6) / 6
-struct hardsigmoid {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::minimum(math::maximum(input + T(3), T(0)), T(6)) / T(6);
-  }
-};
-
-// Gradients of hardsigmoid by input.
-struct hardsigmoid_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return math::where(math::logical_and(math::gt(input, T(-3)), math::lt(input, T(3))), grad / T(6), T(0));
-  }
-};
-
-// hardswish: input * minimum(maximum(input + 3, 0), 6) / 6
-struct hardswish {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return input * math::minimum(math::maximum(input + T(3), T(0)), T(6)) / T(6);
-  }
-};
-
-// Gradients of hardswish by input.
-struct hardswish_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return math::where(math::le(input, T(-3)), T(0), grad * math::where(math::logical_and(math::gt(input, T(-3)), math::lt(input, T(3))), input / T(3) + T(0.5), T(1)));
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T) {
+    return grad * math::conj(input);
   }
 };
 
@@ -287,74 +206,6 @@ struct prelu_element_backward {
   }
 };
 
-// gated_add: sigmoid(gate) * input + other
-struct gated_add {
-  static constexpr int n_in = 3, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T gate, T other) {
-    return math::sigmoid(gate) * input + other;
-  }
-};
-
-// Gradients of gated_add by input, gate, other.
-struct gated_add_backward {
-  static constexpr int n_in = 3, n_out = 3;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T, T gate) {
-    const T s = math::sigmoid(gate);
-    return grad * s;
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T gate) {
-    const T s = math::sigmoid(gate);
-    return grad * (input * (s * (T(1) - s)));
-  }
-  template <class T> static DT_FN T y2(const T*, T grad, T, T) {
-    return grad;
-  }
-};
-
-// le: input <= other
-struct le {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input, T other) {
-    return math::le(input, other);
-  }
-};
-
-// ge: input >= other
-struct ge {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input, T other) {
-    return math::ge(input, other);
-  }
-};
-
-// isinf: isinf(input)
-struct isinf {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, T input) {
-    return math::isinf(input);
-  }
-};
-
-// logical_xor: input ^ other
-struct logical_xor {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 3;
-  static constexpr bool bool_out = true;
-  template <class T> static DT_FN bool y(const T*, bool input, bool other) {
-    return input ^ other;
-  }
-};
-
 // bitwise_and: input & other
 struct bitwise_and {
   static constexpr int n_in = 2, n_out = 1;
@@ -365,23 +216,13 @@ struct bitwise_and {
   }
 };
 
-// bitwise_xor: input ^ other
-struct bitwise_xor {
+// bitwise_left_shift: left_shift(input, other)
+struct bitwise_left_shift {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return input ^ other;
-  }
-};
-
-// bitwise_right_shift: right_shift(input, other)
-struct bitwise_right_shift {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::right_shift(input, other);
+    return math::left_shift(input, other);
   }
 };
 
@@ -408,174 +249,46 @@ struct fill_where_backward {
   }
 };
 
-// squared_error: (input - target) * (input - target)
-struct squared_error {
+// binary_cross_entropy_element: (target - 1) * maximum(log1p(-input), -100) - target * maximum(log(input), -100)
+struct binary_cross_entropy_element {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T target) {
-    return (input - target) * (input - target);
+    return (target - T(1)) * math::maximum(math::log1p(-input), T(-100)) - target * math::maximum(math::log(input), T(-100));
   }
 };
 
-// Gradients of squared_error by input, target.
-struct squared_error_backward {
+// Gradients of binary_cross_entropy_element by input, target.
+struct binary_cross_entropy_element_backward {
   static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T target) {
-    return grad * (T(2) * (input - target));
+    return grad * (input - target) / math::maximum((T(1) - input) * input, T(9.999999960041972e-13));
   }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T target) {
-    return grad * (T(2) * (target - input));
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T) {
+    return grad * (math::log1p(-input) - math::log(input));
   }
 };
 
-// asin: asin(input)
-struct asin {
+// tan: tan(input)
+struct tan {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return math::asin(input);
+    return math::tan(input);
   }
 };
 
-// Gradients of asin by input.
-struct asin_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::conj(math::rsqrt(T(1) - input * input));
-  }
-};
-
-// acos: acos(input)
-struct acos {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::acos(input);
-  }
-};
-
-// Gradients of acos by input.
-struct acos_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return -grad * math::conj(math::rsqrt(T(1) - input * input));
-  }
-};
-
-// acosh: acosh(input)
-struct acosh {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::acosh(input);
-  }
-};
-
-// Gradients of acosh by input.
-struct acosh_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::conj(math::rsqrt(input * input - T(1)));
-  }
-};
-
-// hypot: hypot(input, other)
-struct hypot {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::hypot(input, other);
-  }
-};
-
-// Gradients of hypot by input, other.
-struct hypot_backward {
-  static constexpr int n_in = 4, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T, T result) {
-    return grad * (input / result);
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T, T other, T result) {
-    return grad * (other / result);
-  }
-};
-
-// exp2: exp2(input)
-struct exp2 {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::exp2(input);
-  }
-};
-
-// Gradients of exp2 by input.
-struct exp2_backward {
+// Gradients of tan by input.
+struct tan_backward {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T result) {
-    return grad * (T(0.6931471805599453) * math::conj(result));
-  }
-};
-
-// log10: log10(input)
-struct log10 {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::log10(input);
-  }
-};
-
-// Gradients of log10 by input.
-struct log10_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad / (T(2.302585092994046) * math::conj(input));
-  }
-};
-
-// log_odds_within: log(limited / (1 - limited))
-struct log_odds_within {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input) {
-    const T low = p[0];
-    const T high = p[1];
-    const T limited = math::where(math::lt(input, low), low, math::where(math::gt(input, high), high, input));
-    return math::log(limited / (T(1) - limited));
-  }
-};
-
-// Gradients of log_odds_within by input.
-struct log_odds_within_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T low = p[0];
-    const T high = p[1];
-    return math::where(math::logical_or(math::lt(input, low), math::gt(input, high)), T(0), grad / (input * (T(1) - input)));
+    return grad * math::conj(T(1) + result * result);
   }
 };
 
@@ -602,212 +315,91 @@ struct logaddexp2_backward {
   }
 };
 
-// modulo_trunc: fmod(input, other)
-struct modulo_trunc {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::fmod(input, other);
-  }
-};
-
-// Gradients of modulo_trunc by input, other.
-struct modulo_trunc_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T, T) {
-    return grad;
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return -grad * math::div_trunc(input, other);
-  }
-};
-
-// lcm: lcm(input, other)
-struct lcm {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::lcm(input, other);
-  }
-};
-
-// fmax: input if input >= other or other != other else other
-struct fmax {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::where(math::logical_or(math::ge(input, other), math::ne(other, other)), input, other);
-  }
-};
-
-// Gradients of fmax by input, other.
-struct fmax_backward {
-  static constexpr int n_in = 3, n_out = 2;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::logical_or(math::ge(input, other), math::ne(other, other)), grad, T(0));
-  }
-  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return math::where(math::logical_or(math::ge(input, other), math::ne(other, other)), T(0), grad);
-  }
-};
-
-// replace_nonfinite: for_nan if input != input else input if isfinite(input) else above if input > 0 else below
-struct replace_nonfinite {
+// round_scaled: round(input * times / over) / times * over
+struct round_scaled {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T* p, T input) {
-    const T for_nan = p[0];
-    const T above = p[1];
-    const T below = p[2];
-    return math::where(math::ne(input, input), for_nan, math::where(math::isfinite(input), input, math::where(math::gt(input, T(0)), above, below)));
+    const T times = p[0];
+    const T over = p[1];
+    return math::round(input * times / over) / times * over;
   }
 };
 
-// Gradients of replace_nonfinite by input.
-struct replace_nonfinite_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::where(math::isfinite(input), T(1), T(0));
-  }
-};
-
-// divide_add: input + value * tensor1 / tensor2
-struct divide_add {
-  static constexpr int n_in = 3, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input, T tensor1, T tensor2) {
-    const T value = p[0];
-    return input + value * tensor1 / tensor2;
-  }
-};
-
-// Gradients of divide_add by input, tensor1, tensor2.
-struct divide_add_backward {
-  static constexpr int n_in = 3, n_out = 3;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T, T) {
-    return grad;
-  }
-  template <class T> static DT_FN T y1(const T* p, T grad, T, T tensor2) {
-    const T value = p[0];
-    return grad * math::conj(value / tensor2);
-  }
-  template <class T> static DT_FN T y2(const T* p, T grad, T tensor1, T tensor2) {
-    const T value = p[0];
-    return -grad * math::conj(value * tensor1 / (tensor2 * tensor2));
-  }
-};
-
-// erfinv: erfinv(input)
-struct erfinv {
+// Gradients of round_scaled by input.
+struct round_scaled_backward {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::erfinv(input);
+  template <class T> static DT_FN T y0(const T*, T) {
+    return T(0);
   }
 };
 
-// Gradients of erfinv by input.
-struct erfinv_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * (T(0.886226925452758) * math::exp(math::square(math::erfinv(input))));
-  }
-};
-
-// lgamma: lgamma(input)
-struct lgamma {
-  static constexpr int n_in = 1, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T*, T input) {
-    return math::lgamma(input);
-  }
-};
-
-// Gradients of lgamma by input.
-struct lgamma_backward {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::digamma(input);
-  }
-};
-
-// zeta: zeta(input, other)
-struct zeta {
+// copysign: copysign(input, other)
+struct copysign {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::zeta(input, other);
+    return math::copysign(input, other);
   }
 };
 
-// Gradients of zeta by other.
-struct zeta_backward {
-  static constexpr int n_in = 3, n_out = 1;
+// Gradients of copysign by input, other.
+struct copysign_backward {
+  static constexpr int n_in = 3, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T result) {
+    return grad * math::where(math::eq(input, T(0)), T(0), result / input);
+  }
+  template <class T> static DT_FN T y1(const T*, T, T, T) {
+    return T(0);
+  }
+};
+
+// fmin: input if input <= other or other != other else other
+struct fmin {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::where(math::logical_or(math::le(input, other), math::ne(other, other)), input, other);
+  }
+};
+
+// Gradients of fmin by input, other.
+struct fmin_backward {
+  static constexpr int n_in = 3, n_out = 2;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return -grad * input * math::zeta(input + T(1), other);
+    return math::where(math::logical_or(math::le(input, other), math::ne(other, other)), grad, T(0));
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
+    return math::where(math::logical_or(math::le(input, other), math::ne(other, other)), T(0), grad);
   }
 };
 
-// bessel_i: value
-struct bessel_i {
+// erfcx: erfcx(input)
+struct erfcx {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T input) {
-    const T order = p[0];
-    const T scaled = p[1];
-    const T value = math::bessel_i(input, order, scaled);
-    return value;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::erfcx(input);
   }
 };
 
-// Gradients of bessel_i by input.
-struct bessel_i_backward {
-  static constexpr int n_in = 2, n_out = 1;
+// Gradients of erfcx by input.
+struct erfcx_backward {
+  static constexpr int n_in = 3, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
-    const T order = p[0];
-    const T scaled = p[1];
-    const T value = math::bessel_i(input, order, scaled);
-    const T safe = math::where(math::eq(input, T(0)), T(1), input);
-    const T slope = math::where(math::eq(input, T(0)), T(0.5), value / safe);
-    const T falling = math::where(math::eq(order, T(1)), slope, T(0));
-    const T scaling = math::where(math::eq(scaled, T(1)), math::sign(input) * value, T(0));
-    return grad * (math::bessel_i(input, T(1) - order, scaled) - falling - scaling);
-  }
-};
-
-// orthogonal_polynomial: orthogonal_polynomial(x, n, family)
-struct orthogonal_polynomial {
-  static constexpr int n_in = 2, n_out = 1;
-  static constexpr unsigned bool_in = 0;
-  static constexpr bool bool_out = false;
-  template <class T> static DT_FN T y(const T* p, T x, T n) {
-    const T family = p[0];
-    return math::orthogonal_polynomial(x, n, family);
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T result) {
+    return grad * (T(2) * input * result - T(1.1283791670955126));
   }
 };
 
@@ -815,78 +407,41 @@ struct orthogonal_polynomial {
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
 #define DT_POINTWISE_SHARE(X) \
-  X(ceil, NUM) \
-  X(ceil_backward, FLOAT) \
-  X(log, FLOAT) \
-  X(log_backward, FLOAT) \
-  X(sqrt, FLOAT) \
-  X(sqrt_backward, FLOAT) \
-  X(logsigmoid, FLOAT) \
-  X(logsigmoid_backward, FLOAT) \
-  X(silu, FLOAT) \
-  X(silu_backward, FLOAT) \
-  X(clamp_min, NUM) \
-  X(clamp_min_backward, FLOAT) \
-  X(clamp_range, NUM) \
-  X(clamp_range_backward, FLOAT) \
-  X(true_divide, FLOAT) \
-  X(true_divide_backward, FLOAT) \
-  X(div_floor, NUM) \
-  X(div_floor_backward, FLOAT) \
-  X(power_minus_one, FLOAT) \
-  X(power_minus_one_backward, FLOAT) \
-  X(hardsigmoid, FLOAT) \
-  X(hardsigmoid_backward, FLOAT) \
-  X(hardswish, FLOAT) \
-  X(hardswish_backward, FLOAT) \
+  X(abs, NUM) \
+  X(abs_backward, FLOAT) \
+  X(log1p, FLOAT) \
+  X(log1p_backward, FLOAT) \
+  X(erf, FLOAT) \
+  X(erf_backward, FLOAT) \
+  X(leaky_relu, FLOAT) \
+  X(leaky_relu_backward, FLOAT) \
+  X(gelu_tanh, FLOAT) \
+  X(gelu_tanh_backward, FLOAT) \
+  X(clamp_max, NUM) \
+  X(clamp_max_backward, FLOAT) \
+  X(sub, NUM) \
+  X(sub_backward, FLOAT) \
+  X(mul, NUM) \
+  X(mul_backward, FLOAT) \
   X(prelu_element, FLOAT) \
   X(prelu_element_backward, FLOAT) \
-  X(gated_add, FLOAT) \
-  X(gated_add_backward, FLOAT) \
-  X(le, NUM) \
-  X(ge, NUM) \
-  X(isinf, NUM) \
-  X(logical_xor, INT) \
   X(bitwise_and, INT) \
-  X(bitwise_xor, INT) \
-  X(bitwise_right_shift, INT) \
+  X(bitwise_left_shift, INT) \
   X(fill_where, NUM) \
   X(fill_where_backward, FLOAT) \
-  X(squared_error, FLOAT) \
-  X(squared_error_backward, FLOAT) \
-  X(asin, FLOAT) \
-  X(asin_backward, FLOAT) \
-  X(acos, FLOAT) \
-  X(acos_backward, FLOAT) \
-  X(acosh, FLOAT) \
-  X(acosh_backward, FLOAT) \
-  X(hypot, FLOAT) \
-  X(hypot_backward, FLOAT) \
-  X(exp2, FLOAT) \
-  X(exp2_backward, FLOAT) \
-  X(log10, FLOAT) \
-  X(log10_backward, FLOAT) \
-  X(log_odds_within, FLOAT) \
-  X(log_odds_within_backward, FLOAT) \
+  X(binary_cross_entropy_element, FLOAT) \
+  X(binary_cross_entropy_element_backward, FLOAT) \
+  X(tan, FLOAT) \
+  X(tan_backward, FLOAT) \
   X(logaddexp2, FLOAT) \
   X(logaddexp2_backward, FLOAT) \
-  X(modulo_trunc, NUM) \
-  X(modulo_trunc_backward, FLOAT) \
-  X(lcm, INT) \
-  X(fmax, NUM) \
-  X(fmax_backward, FLOAT) \
-  X(replace_nonfinite, FLOAT) \
-  X(replace_nonfinite_backward, FLOAT) \
-  X(divide_add, FLOAT) \
-  X(divide_add_backward, FLOAT) \
-  X(erfinv, FLOAT) \
-  X(erfinv_backward, FLOAT) \
-  X(lgamma, FLOAT) \
-  X(lgamma_backward, FLOAT) \
-  X(zeta, FLOAT) \
-  X(zeta_backward, FLOAT) \
-  X(bessel_i, FLOAT) \
-  X(bessel_i_backward, FLOAT) \
-  X(orthogonal_polynomial, FLOAT)
+  X(round_scaled, FLOAT) \
+  X(round_scaled_backward, FLOAT) \
+  X(copysign, FLOAT) \
+  X(copysign_backward, FLOAT) \
+  X(fmin, NUM) \
+  X(fmin_backward, FLOAT) \
+  X(erfcx, FLOAT) \
+  X(erfcx_backward, FLOAT)
 
 // clang-format on

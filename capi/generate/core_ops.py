@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 
 from . import autocast, coretypes, expr, text
 from .formula import Tensors
@@ -124,17 +125,18 @@ def is_declared_here(f: Function) -> bool:
     return not f.header and not f.core
 
 
-def families(schema: Schema) -> list[str]:
+@functools.cache
+def families(schema: Schema) -> tuple[str, ...]:
     """The schema files with ops to declare. Each has a header of its own, so that a new row makes
     only those files compile again that use its kind of ops."""
-    return list(dict.fromkeys(f.file for f in schema.functions.values() if is_declared_here(f)))
+    return tuple(dict.fromkeys(f.file for f in schema.functions.values() if is_declared_here(f)))
 
 
 def declared_in(family: str) -> str:
     return f"core/ops/{family}.gen.h"
 
 
-def _includes(names: list[str]) -> str:
+def _includes(names: tuple[str, ...]) -> str:
     return "\n".join(f'#include "{declared_in(name)}"' for name in sorted(names))
 
 
@@ -143,12 +145,11 @@ def declarations(schema: Schema, family: str) -> str:
     for f in schema.functions.values():
         if f.file != family or not is_declared_here(f):
             continue
-        parts.append(text.comment(f.doc))
         head = f"{coretypes.return_type(schema, f)} {f.name}("
-        parts.append(text.call(head, coretypes.parameters(schema, f, defaults=True), ");") + "\n")
+        parts.append(text.call(head, coretypes.parameters(schema, f, defaults=True), ");"))
         if autocast.widens_itself(f):
             parts.append(_declaration_in(schema, f))
-    return "\n".join([*parts, "}  // namespace dt\n"])
+    return "\n".join([*parts, "\n}  // namespace dt\n"])
 
 
 def _declaration_in(schema: Schema, f: Function) -> str:
@@ -157,7 +158,7 @@ def _declaration_in(schema: Schema, f: Function) -> str:
     comment = text.comment(
         "The same, whose result is of this dtype, by default the input's, which is widened to it."
     )
-    return comment + "\n" + text.call(head, parameters, ");") + "\n"
+    return comment + "\n" + text.call(head, parameters, ");")
 
 
 _OPS = """\
@@ -168,7 +169,8 @@ _OPS = """\
 
 _DECLARATIONS_INTRO = """\
 // The ops of capi/schema/@FAMILY@.toml as C++ functions. Arguments, defaults and meanings are PyTorch's; an undefined
-// Tensor is an absent optional one. In-place ops write and return their first argument.
+// Tensor is an absent optional one. In-place ops write and return their first argument. What an op does is said in
+// that file and not here, so that another word there does not make all of core compile again.
 // clang-format off
 #pragma once
 

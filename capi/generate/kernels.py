@@ -14,11 +14,11 @@ BANNER = f"// {GENERATED}\n"
 _CLASS = {"float": "FLOAT", "num": "NUM", "int": "INT", "bool": "INT"}
 # The elementwise kernels are many: several files of a backend compile a share each. A row stays in its
 # share, so that a change of one compiles a share alone.
-_SHARES = 3
+_SHARES = 6
 
 
 def share_of(f: Function) -> str:
-    return f"kernels/functors_{(zlib.crc32(f.name.encode()) >> 16) % _SHARES}.gen.h"
+    return f"kernels/functors_{(zlib.crc32(f.name.encode()) >> 19) % _SHARES}.gen.h"
 
 
 def generate(schema: Schema) -> dict[str, str]:

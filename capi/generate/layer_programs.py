@@ -85,17 +85,17 @@ def _line(
     plan: Plan, language: Language, namespace: str, line: str, number: int, row: tuple
 ) -> str:
     name, args, named, *_ = row
-    found = [c for c in plan.calls if c.free == name and namespace in c.namespaces]
-    if not found:
+    call = plan.by_place.get((namespace, name))
+    if not call:
         raise SchemaError(f"the tests' rows: there is no '{name}' in {namespace}")
-    given = dict(zip((s.name for s in found[0].slots), args, strict=False)) | named
-    unknown = set(given) - {s.name for s in found[0].slots}
+    given = dict(zip((s.name for s in call.slots), args, strict=False)) | named
+    unknown = set(given) - {s.name for s in call.slots}
     if unknown:
         raise SchemaError(f"the tests' rows: {name} has no argument '{unknown.pop()}'")
     values = {}
-    for slot in found[0].slots:
+    for slot in call.slots:
         if slot.name in given:
             value = json.loads(json.dumps(given[slot.name]))  # with lists for tuples
             value = [value] if slot.kind.list and not isinstance(value, list) else value
             values[slot.name] = language.value(slot, value, False, [])
-    return line.format(number, language.expression(found[0], values))
+    return line.format(number, language.expression(call, values))

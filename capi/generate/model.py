@@ -513,7 +513,7 @@ class CFunction:
         return f"{self.returns}{space}dt_{self.name}({', '.join(self.args) or 'void'})"
 
 
-@dataclass
+@dataclass(eq=False)  # equal is the same, so that what is computed of one can be cached
 class Schema:
     enums: dict[str, Enum] = field(default_factory=dict)
     dtypes: dict[str, DType] = field(default_factory=dict)

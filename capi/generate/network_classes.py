@@ -6,6 +6,7 @@ that rows give, `make_conv2d(place, 3, 64, ...)`, which fill in the layer's opti
 from __future__ import annotations
 
 import ast
+import functools
 
 from . import coretypes, expr, layers, modules, networks, text
 from .model import Argument, Layer, Model, Network, Schema, SchemaError, Statement
@@ -225,6 +226,7 @@ def _default(a: Argument) -> str:
 # ---- layers
 
 
+@functools.cache
 def _given_arguments(schema: Schema) -> dict[str, tuple[Argument, ...]]:
     """The layers that rows make, and those of their arguments which a row gives."""
     given: dict[str, set[str]] = {}

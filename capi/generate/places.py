@@ -124,13 +124,20 @@ def _kernels(backend: str) -> dict[str, str]:
 def _test(f: Function) -> str:
     """The file with the op's row, or what tests/python/ops/test_coverage.py names in its place."""
     names = (f.name, f.name.removesuffix("_")) if f.inplace else (f.name,)
-    for path in sorted((ROOT / _TESTS).glob("rows_*.py")):
-        if any(f'"{name}"' in path.read_text() for name in names):
-            return f"`{_TESTS}/{path.name}`"
+    for file, quoted in _rows().items():
+        if not quoted.isdisjoint(names):
+            return f"`{_TESTS}/{file}`"
     for reason, functions in _elsewhere().items():
         if f.name in functions:
             return " ".join(f"`{path}`" for path in _paths(reason.partition(":")[0]))
     raise SchemaError(f"[fn.{f.name}]: it has no row in {_TESTS}, nor a reason in test_coverage.py")
+
+
+@functools.cache
+def _rows() -> dict[str, set[str]]:
+    """The words in quotes of each file with rows."""
+    paths = sorted((ROOT / _TESTS).glob("rows_*.py"))
+    return {path.name: set(re.findall(r'(?<=")\w+(?=")', path.read_text())) for path in paths}
 
 
 def _paths(reason: str) -> list[str]:

@@ -232,6 +232,15 @@ class Plan:
     def by_name(self) -> dict[str, Call]:
         return {call.function.name: call for call in self.calls}
 
+    @cached_property
+    def by_place(self) -> dict[tuple[str, str], Call]:
+        """The first call of each namespace and name."""
+        found: dict[tuple[str, str], Call] = {}
+        for call in self.calls:
+            for namespace in call.namespaces:
+                found.setdefault((namespace, call.free), call)
+        return found
+
 
 def lower(schema: Schema) -> Plan:
     calls = tuple(_call(schema, f) for f in schema.public)

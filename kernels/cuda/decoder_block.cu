@@ -11,7 +11,7 @@
 #include "kernels/cuda/reduce_block.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/scratch.h"
-#include "kernels/functors_0.gen.h"
+#include "kernels/functors_2.gen.h"
 
 namespace dt::cuda {
 namespace {

@@ -1,0 +1,9 @@
+// One share of the elementwise kernels: see pointwise_kernel.h.
+#include "kernels/cpu/pointwise_kernel.h"
+#include "kernels/functors_3.gen.h"
+
+namespace dt::cpu {
+
+DT_POINTWISE_SHARE(DT_POINTWISE_KERNEL)
+
+}  // namespace dt::cpu

@@ -1,0 +1,9 @@
+// One share of the elementwise kernels: see pointwise_kernel.cuh.
+#include "kernels/cuda/pointwise_kernel.cuh"
+#include "kernels/functors_3.gen.h"
+
+namespace dt::cuda {
+
+DT_POINTWISE_SHARE(DT_POINTWISE_KERNEL)
+
+}  // namespace dt::cuda
