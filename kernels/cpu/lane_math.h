@@ -64,11 +64,12 @@ inline VectorF64 look_up(const double (&table)[16], VectorF64 index) {
   return _mm512_permutex2var_pd(load(table), _mm512_castpd_si512(index), load(table + 8));
 }
 
+// With masks of all lanes: GCC's forms without one begin from an undefined vector and warn of it.
 inline VectorF64 reciprocal_estimate(VectorF64 x) {
-  return _mm512_rcp14_pd(x);
+  return _mm512_maskz_rcp14_pd(0xff, x);
 }
 inline VectorF32 reciprocal_estimate(VectorF32 x) {
-  return _mm512_rcp14_ps(x);
+  return _mm512_maskz_rcp14_ps(0xffff, x);
 }
 
 // ---- formulas
