@@ -62,7 +62,8 @@ def test_closed_forms():
     close(dt.erfc(real(0.5, 5, 26)), math.erfc(0.5), math.erfc(5), math.erfc(26))
     x = dt.linspace(-5, 5, 1001, dtype=dt.float64)
     close(dt.erfinv(dt.erf(x * 0.2)), *(x * 0.2).numpy())
-    close(dt.special.ndtri(dt.special.ndtr(x - 5)), *(x - 5).numpy())
+    below = x[:991] - 5  # up to -0.1: nearer to 0 a unit of the share is more than one of the place
+    close(dt.special.ndtri(dt.special.ndtr(below)), *below.numpy())
 
 
 def test_digits_near_the_zeros_of_lgamma():
