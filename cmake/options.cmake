@@ -69,11 +69,11 @@ if(NOT DEFINED CACHE{DT_CCACHE})
   find_program(DT_CCACHE ccache)
   mark_as_advanced(DT_CCACHE)
 endif()
-# What one checkout has compiled serves another: ccache takes paths relative to the checkout. What
-# it asks for before it keeps what was compiled with precompiled headers are its words for that.
+# What one checkout has compiled serves another: ccache takes paths relative to the checkout. A
+# precompiled header holds for one checkout: objects that were made with it serve no other.
 if(DT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
-               CCACHE_SLOPPINESS=pch_defines,time_macros ${DT_CCACHE})
+  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${DT_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
