@@ -17,7 +17,6 @@ struct log;
 struct log10;
 struct log2;
 struct sin;
-struct sqrt;
 struct tan;
 
 }  // namespace dt::fn
@@ -25,7 +24,9 @@ struct tan;
 namespace dt::cpu {
 namespace {
 
-// Of an elementwise op of one input: whether it has such a function, and the function.
+// Of an elementwise op of one input: whether it has such a function, and the function. It stands
+// for the formula of the op's row, which other processors and CUDA compute; kernels/math_test
+// compares both.
 template <class F, class T>
 struct InLanes {
   static constexpr bool value = false;
@@ -49,7 +50,6 @@ DT_IN_LANES(log2, float, lane_log2<float>)
 DT_IN_LANES(log2, double, lane_log2<double>)
 DT_IN_LANES(log10, float, lane_log10<float>)
 DT_IN_LANES(log10, double, lane_log10<double>)
-DT_IN_LANES(sqrt, double, lane_sqrt)
 DT_IN_LANES(acos, double, lane_acos)
 DT_IN_LANES(sin, double, lane_sin)
 DT_IN_LANES(cos, double, lane_cos)

@@ -66,6 +66,24 @@ def test_closed_forms():
     close(dt.special.ndtri(dt.special.ndtr(below)), *below.numpy())
 
 
+def test_roots_are_the_nearest_numbers():
+    """Of numbers whose roots lie nearly in the middle of two: q is odd, and q^2 = c + x 2^54."""
+    x = []
+    for c in [*range(1, 2000, 8), *range(-7, -2000, -8)]:
+        q = 1
+        for bit in range(3, 54):  # one bit more of a root of c modulo 2^54 (Hensel)
+            q += ((q * q - c) >> bit & 1) << (bit - 1)
+        for root in (q % 2**54, -q % 2**54, (q + 2**53) % 2**54, (2**53 - q) % 2**54):
+            if root >= 2**53 and (root * root - c) % 2**54 == 0:
+                x.append(float((root * root - c) >> 54))
+    assert len(x) > 500
+    for numbers in (x, [[value, 0.0] for value in x]):
+        numbers = dt.tensor(numbers, dtype=dt.float64)
+        assert dt.sqrt(numbers).flatten().tolist() == [
+            math.sqrt(value) for value in numbers.flatten().tolist()
+        ]
+
+
 def test_digits_near_the_zeros_of_lgamma():
     """lgamma(1 + x) = -euler x + pi^2 / 12 x^2 - ..., and lgamma(2 + x) is log(1 + x) more."""
     x = dt.tensor([2.0**-k for k in range(20, 50)], dtype=dt.float64)

@@ -113,8 +113,8 @@ def slopes(t, results, leaves, again: bool):
 RTOL = {torch.float32: 2e-4, torch.float64: 1e-7}
 
 
-def difference(theirs, ours, order: bool = True) -> str | None:
-    """What is not the same of two values, in words."""
+def difference(theirs, ours, order: bool, numbers: bool) -> str | None:
+    """What is not the same of two values, in words; where they lie, and numbers, only where that is asked."""
     if not isinstance(theirs, torch.Tensor):
         same = type(theirs) is not type(ours) or theirs == ours or theirs != theirs
         return None if same or isinstance(theirs, torch.dtype) else f"{theirs} against {ours}"
@@ -125,7 +125,7 @@ def difference(theirs, ours, order: bool = True) -> str | None:
     lies = [[s for s, n in zip(x.stride(), x.shape, strict=True) if n > 1] for x in (theirs, ours)]
     if order and theirs.numel() > 1 and lies[0] != lies[1]:
         return f"strides: {theirs.stride()} against {ours.stride()}"
-    return numbers_differ(theirs, ours)
+    return numbers_differ(theirs, ours) if numbers else None
 
 
 def numbers_differ(theirs, ours) -> str | None:

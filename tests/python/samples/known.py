@@ -14,7 +14,7 @@ LEFT_OUT = re.compile(
 PLACES = re.compile(r"(sort|argsort|msort|topk|kthvalue|mode|median|nanmedian)$")
 # **Memory order**
 ORDER = re.compile(
-    r"nonzero|argwhere|linalg\.(householder_product|solve|solve_ex|matrix_power)$|triangular_solve$"
+    r"nonzero|argwhere|linalg\.(householder_product|solve|solve_ex|matrix_power)$|ormqr|triangular_solve$"
     r"|nn\.functional\.(interpolate\.nearest|scaled_dot_product_attention)"
 )
 # **Nothing to compute**: `batch_norm` of one dimension.
@@ -22,8 +22,8 @@ REFUSED = re.compile(r"nn\.functional\.batch_norm")
 # Which integers are taken.
 INTEGERS = re.compile(r"nn\.functional\.(avg_pool|conv_transpose|local_response_norm|interpolate)")
 # **Where PyTorch is wrong**: gradients that are not compared.
-SLOPES = re.compile(r"as_strided_scatter|cholesky_(solve|inverse)|index_fill|cov$")
+SLOPES = re.compile(r"as_strided_scatter|cholesky_(solve|inverse)$")
 # **`polygamma`** and its kin know more digits; signs of vectors are free; matrix_exp in float32.
 NUMBERS = re.compile(
-    r"polygamma|special\.bessel|(linalg\.)?(svd|qr|eigh)$|matrix_exp|linalg\.pinv\.singular|lu$"
+    r"(special\.)?polygamma|special\.bessel|(linalg\.)?(svd|qr|eigh|lu)$|matrix_exp$|linalg\.pinv\.singular$"
 )
