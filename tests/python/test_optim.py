@@ -177,33 +177,6 @@ def test_groups(both, same):
     same(*both(run))
 
 
-def test_parameters_with_names(both):
-    def run(t):
-        layer, other = t.nn.Linear(2, 2), t.nn.Linear(1, 1)
-        names, plain = list(layer.named_parameters()), list(other.parameters())
-        optimizer = t.optim.SGD(iter(names), lr=0.1)
-        optimizer.add_param_group({"params": other.named_parameters("o"), "lr": 1.0})
-        packed = optimizer.state_dict()["param_groups"]
-        found = [(group["param_names"], group["params"], group["lr"]) for group in packed]
-        resumed = t.optim.SGD([*names, *other.named_parameters()], lr=0.2)
-        refused = []
-        for wrong in (
-            lambda: optimizer.add_param_group({"params": t.nn.Parameter(t.ones(1))}),
-            lambda: t.optim.SGD(plain).add_param_group({"params": names}),
-            lambda: t.optim.SGD([names[0], plain[0]]),
-        ):
-            with pytest.raises(ValueError) as caught:
-                wrong()
-            refused.append(str(caught.value))
-        packed[0]["param_names"] = ["a", "b"]
-        packed[0]["params"], packed[1:] = [0, 1, 2, 3], []
-        resumed.load_state_dict({"state": {}, "param_groups": packed})
-        return found, refused, resumed.param_groups[0]["param_names"], resumed.param_groups[0]["lr"]
-
-    mine, theirs = both(run)
-    assert mine == theirs
-
-
 def test_late_parameters_start_with_their_gradient(both, same):
     """A momentum buffer begins when its parameter first has a gradient."""
 
