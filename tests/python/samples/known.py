@@ -4,7 +4,7 @@ import re
 
 # Not called: no complex or sparse tensors, no uint64; names of PyTorch's inside; what is random.
 LEFT_OUT = re.compile(
-    r"_|torch\.|masked\.|sparse|fft\.|jiterator|native_|(bfloat16|bool|byte|char|double|float|half|int|long|short)$"
+    r"_(?!_)|__rdiv__|torch\.|masked\.|sparse|fft\.|jiterator|native_|(bfloat16|bool|byte|char|double|float|half|int|long|short)$"
     r"|view_as_(complex|real)$|complex$|polar$|istft$|to_sparse$|hash_tensor$|cfloat$|cdouble$|chalf$|linalg\.eig(vals)?$"
     r"|stft$|grid_sampler_|constant_pad_nd$|max_pool2d_with_indices_backward$|empty|new_empty|resize|as_strided\.partial"
     r"|rand|(log_)?normal|uniform|bernoulli|multinomial|cauchy|exponential$|geometric|nn\.functional\..*dropout"

@@ -71,14 +71,12 @@ def slopes_disagree(op, results, leaves, dtype) -> str | None:
     again = op.supports_gradgrad and dtype == torch.float64
     theirs, their_error = outcome(slopes, torch, results[0], [x for x, _ in leaves], again)
     mine, error = outcome(slopes, dt, results[1], [y for _, y in leaves], again)
-    if error or their_error:
-        return (
-            None if their_error else f"backward raised {error!r}"
-        )  # ours may have more derivatives
-    mine = mine[: len(theirs)]  # ours may have a second derivative where PyTorch has none
-    for there, here in itertools.zip_longest(
-        theirs, mine
-    ):  # None is zeros, and so is what ends sooner
+    # Ours may have more derivatives than PyTorch; None is zeros, and so is what ends sooner.
+    if their_error:
+        return None
+    if error:
+        return f"backward raised {error!r}"
+    for there, here in itertools.zip_longest(theirs, mine[: len(theirs)]):
         if there is None and here is None:
             continue
         there = torch.zeros(here.shape, dtype=torch.float64) if there is None else there
