@@ -12,7 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
-from programs import calls, known, program, workers  # noqa: E402
+from programs import calls, exact, known, program, workers  # noqa: E402
 from programs.check import verdict  # noqa: E402
 from programs.compare import Difference, Settings, compare  # noqa: E402
 from programs.generate import generate  # noqa: E402
@@ -261,6 +261,11 @@ def test_what_is_ignored(monkeypatch):
     program = ONE + "x2 = x1.exp()"
     assert compare(program) is not None
     assert compare(program, Settings(ignored=(r"^values x2\n.*exp\(\)",))) is None
+
+
+def test_the_result_of_a_program_is_found_in_layers_too():
+    made = "m1 = t.nn.Sequential(t.nn.Linear(2, 1))\nm1(t.tensor([3.0, 4.0])).backward()"
+    assert exact.result_of(made, "m1.0.weight.grad").tolist() == [[3, 4]]
 
 
 def test_what_is_known_is_documented():
