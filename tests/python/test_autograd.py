@@ -477,6 +477,25 @@ def test_nll_loss_has_a_constant_slope(reduction, shape, classes, both, same):
     same(*both(run))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(0,), (2, 0)])
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_nll_loss_of_no_classes_reads_nothing_where_all_is_ignored(
+    reduction, shape, weighted, both, same
+):
+    def run(t):
+        x = t.zeros(shape, requires_grad=True)
+        target = t.zeros(shape[:-1], dtype=t.int64)
+        options = {"weight": t.zeros(0) if weighted else None, "reduction": reduction}
+        y = t.nn.functional.nll_loss(x, target, ignore_index=0, **options)
+        y.sum().backward()
+        with pytest.raises(IndexError):
+            t.nn.functional.nll_loss(x, target + 1, ignore_index=0, **options)
+        return y, x.grad
+
+    same(*both(run))
+
+
 def test_gradients_of_heaviside():
     """PyTorch has none: the step is flat, and values count where it is."""
     x = dt.tensor([-1.0, 0.0, 2.0], requires_grad=True)
