@@ -129,10 +129,10 @@ def _(c: Case) -> bool:
     return c.device != "cpu" and c.aspect == "values" and "logspace(" in c.statement
 
 
-@documented("values of `masked_fill`")
+@documented("values of `masked_fill` and `index_fill`")
 def _(c: Case) -> bool:
     overflows = c.only_theirs_raises("value cannot be converted to type .* without overflow")
-    return overflows and c.device != "cpu" and "masked_fill" in c.statement
+    return overflows and c.device != "cpu" and re.search("(masked|index)_fill", c.statement) is not None
 
 
 def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
@@ -145,7 +145,8 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
 
 @documented("**Padding** of a convolution")
 def _(c: Case) -> bool:
-    padded = re.search(r"[cC]onv\dd\(.*padding", c.called) is not None
+    by_name = ".*padding" if c.device == "cpu" else ""
+    padded = re.search(r"[cC]onv\dd\(" + by_name, c.called) is not None
     padded = padded or c.derives("Convolution")
     given = any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
     return padded and given and only_the_infinite_differs(c)
