@@ -20,6 +20,7 @@ def generate(schema: Schema) -> dict[str, str]:
         files[f"core/runtime/calls/{family}.gen.h"] = _written_header(schema, family)
     for backend in BACKENDS:
         files[f"kernels/{backend}/table.gen.cpp"] = _table(schema, backend)
+    files["kernels/cpu/once/read_call.gen.cpp"] = _readers(schema)
     return files
 
 
@@ -188,10 +189,10 @@ def _declarations(kernel: Kernel, backend: str) -> list[str]:
 
 
 def _table(schema: Schema, backend: str) -> str:
-    headers = [*families(schema), "pointwise"]
-    parts = [_HEADER + _TABLE_INTRO]
-    parts += [f'#include "kernels/calls/{name}.gen.h"' for name in sorted(headers)]
-    parts += ['#include "kernels/calls/table.h"\n', f"namespace dt::{backend} {{\n"]
+    parts = [_HEADER + _TABLE_INTRO, *_table_includes(schema)]
+    if backend != "cpu":
+        parts += ['#include "kernels/calls/read_call.h"']
+    parts += ["", f"namespace dt::{backend} {{\n"]
     parts += ["void add_kernels(dt_registry* registry) {", "  using namespace calls;"]
     for k in schema.kernels.values():
         entries = f"run<{text.camel(k.call.name)}, kernels::{k.name}>"
@@ -208,6 +209,27 @@ def _table(schema: Schema, backend: str) -> str:
 
 _TABLE_INTRO = """\
 // Hands in the kernels: one that a row promises and nobody wrote is missing when this is linked.
+// clang-format off"""
+
+
+def _table_includes(schema: Schema) -> list[str]:
+    headers = sorted([*families(schema), "pointwise"])
+    paths = [*(f"{name}.gen.h" for name in headers), "table.h"]
+    return [f'#include "kernels/calls/{path}"' for path in paths]
+
+
+def _readers(schema: Schema) -> str:
+    """What reads the spans of a call is the same for all instruction sets of the CPU."""
+    parts = [_HEADER + _READERS_INTRO, *_table_includes(schema)]
+    parts += ['#include "kernels/calls/read_call.h"\n', "namespace dt::calls {\n"]
+    names = dict.fromkeys(text.camel(k.call.name) for k in schema.kernels.values())
+    parts += [f"template {name} read_call(const dt_call*);" for name in [*names, "Pointwise"]]
+    parts += ["\n}  // namespace dt::calls\n"]
+    return "\n".join(parts)
+
+
+_READERS_INTRO = """\
+// How the calls of all kernels are read, for the CPU's tables.
 // clang-format off"""
 
 

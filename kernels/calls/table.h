@@ -5,14 +5,18 @@
 
 namespace dt::calls {
 
+// Is in read_call.h.
+template <class Call>
+Call read_call(const dt_call* call);
+
 template <class Call, int32_t (*kKernel)(const dt_stream*, const Call&)>
 int32_t run(const dt_stream* stream, const dt_call* call) {
-  return kKernel(stream, Call(call));
+  return kKernel(stream, read_call<Call>(call));
 }
 
 template <class Call, int64_t (*kWorkspace)(const dt_stream*, const Call&)>
 int64_t workspace(const dt_stream* stream, const dt_call* call) {
-  return kWorkspace(stream, Call(call));
+  return kWorkspace(stream, read_call<Call>(call));
 }
 
 inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,

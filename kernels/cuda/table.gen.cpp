@@ -20,6 +20,7 @@
 #include "kernels/calls/sorting.gen.h"
 #include "kernels/calls/vision.gen.h"
 #include "kernels/calls/table.h"
+#include "kernels/calls/read_call.h"
 
 namespace dt::cuda {
 
