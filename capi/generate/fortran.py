@@ -19,11 +19,10 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
 
 # An argument's type, and the statement that gives it where dtf_give does not. Integers are of any kind.
 _ANY = ("class(*)", "call give(f, {i}, {x})")
-_OBJECT = ("type(dt_{name})", "call dtf_give_object(f, {i}, handle_of({x}))")
-_ADDRESS = "call dtf_give_object(f, {i}, transfer(c_funloc({x}), 0_int64))"
+_OBJECT = ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))")
+_ADDRESS = "call dtf_give(f, {i}, transfer(c_funloc({x}), 0_int64))"
 _ARGUMENTS = {
-    "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT,
-    "tensor[]": ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))"),
+    "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT, "tensor[]": _OBJECT,
     "callback": ("procedure(dt_{name})", _ADDRESS),
     "i64": ("type(*), dimension(..)",), "i64[]": ("type(*)",), "enum": ("integer",),
     "f64": ("real(real64)",), "f64[]": ("real(real64)",), "bool": ("logical",), "bool[]": ("logical",),

@@ -30,8 +30,8 @@ module dumbtorch_functions
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, callback, user_data, args(0:63), &
-      results(0:7)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, results(0:7), &
+      few(0:15), args(0:63)
   end type
 
 contains
@@ -112,7 +112,7 @@ contains
     class(*), intent(in) :: value
     select type (value)
     class is (object)
-      call dtf_give_object(f, i, handle_of(value))
+      call dtf_give_tensor(f, i, handle_of(value))
     type is (real(real32))
       call dtf_give(f, i, value)
     type is (real(real64))
