@@ -47,8 +47,11 @@ _RESULTS = {
 
 # What a callback gives: its intent, and the statement that gives it back.
 _HANDED = {
-    "tensor": ("inout", "call dtf_give_back(f, [handle_of({x})], 1_int64)"),
-    "tensor[]": ("out", "call hand_over(f, {x})"),
+    "tensor": ("inout", "call dtf_give_back(f, [handle_of({x})])"),
+    "tensor[]": (
+        "out",
+        "if (.not. allocated({x})) allocate ({x}(0))\n  call dtf_give_back(f, handle_of({x}))",
+    ),
     "bool": ("out", "f%results(0) = merge(1, 0, {x})"),
 }
 
@@ -63,7 +66,7 @@ _NUMBERS = ("real(real32)", "real(real64)", "integer(int32)", "integer(int64)")
 _C_TYPES = {
     "frame*": "type(frame)", "any*": "type(*), dimension(..)",
     "int32_t": "integer(c_int32_t), value",
-    **dict.fromkeys(("dtt_cell*", "void* const*"), "integer(c_int64_t), dimension(*)"),
+    "dtt_cell*": "integer(c_int64_t), dimension(*)",
 }  # fmt: skip
 
 

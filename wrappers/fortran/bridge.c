@@ -88,17 +88,13 @@ void dtf_give_tensor(frame* f, int32_t i, void* handle) {
 
 /* ---- what comes out */
 
+/* Lists, texts and their lengths stay; a number of any kind is a double, an enum its number. */
 static void take(frame* f, const dtt_item* item, const dtt_cell* from, dtt_cell* to) {
+  const dtt_given v = dtt_taken(f, item, from);
   const dtt_cell number = from[1];
-  if (item->kind == DTT_DEVICE) {
-    char* text = dtt_lend(f, 32);
-    to[1].i = dtt_name_device(from, text);
-    to[0].p = text;
-  } else if (item->kind == DTT_SCALAR) { /* of any kind, as a double */
-    to[0].f = from[0].i == DT_SCALAR_KIND_FLOAT ? from[2].f : (double)from[1].i;
-  } else {
-    to[0] = from[0], to[1] = number;
-  }
+  to[0] = item->is_list || item->kind == DTT_ENUM ? from[0] : v.value;
+  to[1].i = item->is_list ? number.i : v.n;
+  if (item->kind == DTT_SCALAR && v.kind != DTT_F64) to[0].f = (double)v.value.i;
 }
 
 int32_t dtf_run(frame* f) {
@@ -172,10 +168,11 @@ int32_t dtf_to_array(void* x, any* a) {
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
 
-/* Tensors: a list or one. */
-void dtf_give_back(frame* f, void* const* handles, int64_t n) {
-  f->results[0].p = f->callback->results->is_list ? (void*)handles : *handles;
-  f->results[1].i = n;
+/* Of tensors, a list or one. */
+void dtf_give_back(frame* f, any* handles) {
+  void** first = handles->base_addr;
+  f->results[0].p = f->callback->results->is_list ? (void*)first : *first;
+  f->results[1].i = handles->dim[0].extent;
   f->status = dtt_give_back(f);
 }
 

@@ -4579,11 +4579,10 @@ integer(c_int32_t) function dtf_to_array(x, a) bind(c)
   integer(c_int64_t), value :: x
   type(*), dimension(..) :: a
 end function
-subroutine dtf_give_back(f, handles, n) bind(c)
+subroutine dtf_give_back(f, handles) bind(c)
   import
   type(frame) :: f
-  integer(c_int64_t), dimension(*) :: handles
-  integer(c_int64_t), value :: n
+  type(*), dimension(..) :: handles
 end subroutine
 end interface
 contains
@@ -4741,17 +4740,6 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
-  end subroutine
-
-  ! ---- what callbacks give back
-
-  subroutine hand_over(f, tensors)
-    type(frame), intent(inout) :: f
-    type(dt_tensor), allocatable, intent(in) :: tensors(:)
-    integer(int64), allocatable :: handles(:)
-    allocate (handles(0))
-    if (allocated(tensors)) handles = handle_of(tensors)
-    call dtf_give_back(f, handles, size(handles, kind=int64))
   end subroutine
 
 subroutine copy_dataset(to, from)
@@ -24217,7 +24205,7 @@ subroutine run_tensor_hook(f)
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
   call hold(grad, f%args(0))
   call hook(grad, out)
-  call dtf_give_back(f, [handle_of(out)], 1_int64)
+  call dtf_give_back(f, [handle_of(out)])
 end subroutine
 subroutine run_custom_backward(f)
   type(frame), intent(inout) :: f
@@ -24229,7 +24217,8 @@ subroutine run_custom_backward(f)
   call take_tensors(grads, f%args(0), f%args(1))
   call take_tensors(saved, f%args(2), f%args(3))
   call hook(grads, saved, out)
-  call hand_over(f, out)
+  if (.not. allocated(out)) allocate (out(0))
+  call dtf_give_back(f, handle_of(out))
 end subroutine
 subroutine run_log_hook(f)
   type(frame), intent(inout) :: f

@@ -190,14 +190,3 @@ contains
     character(*), intent(inout), optional :: errmsg
     call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
   end subroutine
-
-  ! ---- what callbacks give back
-
-  subroutine hand_over(f, tensors)
-    type(frame), intent(inout) :: f
-    type(dt_tensor), allocatable, intent(in) :: tensors(:)
-    integer(int64), allocatable :: handles(:)
-    allocate (handles(0))
-    if (allocated(tensors)) handles = handle_of(tensors)
-    call dtf_give_back(f, handles, size(handles, kind=int64))
-  end subroutine

@@ -84,70 +84,82 @@ static void release_rest(const dtt_item* item, dtt_cell* at) {
   for (i = 0; i < n; i++) dt_handle_release(handles[i]);
 }
 
-/* ---- functions of Lua's: each has a Lua thread, since the coroutine that gave it may be gone. The
- * library owns it, and so does a userdata of the Lua state, its key in the table of functions,
- * which is the userdata's metatable too. Any thread of the system may drop it. */
+/* ---- functions of Lua's. They run on a Lua thread that lives as long as the Lua state: the
+ * coroutine that gave one may be gone. The registry's table of functions has them by the addresses
+ * of their `kept`, which two own, the library and the Lua state: any thread of the system may drop
+ * one, and the state may be closed before. */
 
 typedef struct kept {
-  lua_State* thread; /* its first value is the function; NULL when the Lua state is closed */
+  lua_State* thread; /* NULL when the Lua state is closed */
   int is_let_go;     /* by one of the two; the other one frees this */
 } kept;
 
+enum { CLOSER = 1, THREAD = 2, UNTIL_SWEPT = 3 }; /* what else is in the table of functions */
+
 static void let_go(kept* k) {
-  if (k && __atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
+  if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
 }
 
 void dtt_drop(void* user_data) {
-  let_go((kept*)user_data);
+  if (user_data) let_go((kept*)user_data);
 }
 
-static int close_function(lua_State* L) {
-  kept* k = *(kept**)lua_touserdata(L, 1);
-  if (k) __atomic_store_n(&k->thread, NULL, __ATOMIC_RELEASE);
-  let_go(k);
-  return 0;
-}
-
-/* Forgets the functions that the library has dropped; returns how many are left. */
-static int sweep(lua_State* L, int functions) {
+/* Forgets the functions that the library has dropped, or all; returns how many are left. */
+static int sweep(lua_State* L, int functions, int is_closing) {
   int left = 0;
   for (lua_pushnil(L); lua_next(L, functions);) {
-    kept** box = (kept**)lua_touserdata(L, -2);
+    kept* k = lua_islightuserdata(L, -2) ? (kept*)lua_touserdata(L, -2) : NULL;
     lua_pop(L, 1);
-    if (!box) continue;
-    left++;
-    if (!__atomic_load_n(&(*box)->is_let_go, __ATOMIC_ACQUIRE)) continue;
-    left--;
-    lua_pushvalue(L, -1);
-    lua_pushnil(L);
-    lua_rawset(L, functions);
+    if (k && (is_closing || __atomic_load_n(&k->is_let_go, __ATOMIC_ACQUIRE))) {
+      lua_pushnil(L);
+      set_at(L, functions, k);
+      __atomic_store_n(&k->thread, NULL, __ATOMIC_RELEASE);
+      let_go(k);
+    } else if (k) {
+      left++;
+    }
   }
   return left;
 }
 
-/* The function in a slot as user data. Entry 1 of the table says how many come until it is swept.
- */
+static int close_state(lua_State* L) {
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  sweep(L, lua_gettop(L), 1);
+  return 0;
+}
+
+static void make_functions(lua_State* L) {
+  const int functions = lua_gettop(L) + 1;
+  lua_newtable(L);
+  lua_newthread(L);
+  lua_rawseti(L, functions, THREAD);
+  lua_newuserdata(L, 1);
+  lua_newtable(L);
+  lua_pushcfunction(L, close_state);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_rawseti(L, functions, CLOSER);
+  set_at(L, LUA_REGISTRYINDEX, &functions_key);
+}
+
+/* The function in a slot as user data. */
 static void* keep(lua_State* L, int slot) {
   const int functions = lua_gettop(L) + 1;
-  kept** box;
   lua_Integer more;
+  kept* k;
   get_at(L, LUA_REGISTRYINDEX, &functions_key);
-  lua_rawgeti(L, functions, 1);
+  lua_rawgeti(L, functions, THREAD);
+  lua_rawgeti(L, functions, UNTIL_SWEPT);
   more = lua_tointeger(L, -1);
-  lua_pushinteger(L, more > 0 ? more - 1 : sweep(L, functions));
-  lua_rawseti(L, functions, 1);
-  box = (kept**)lua_newuserdata(L, sizeof *box);
-  *box = NULL;
-  lua_pushvalue(L, functions);
-  lua_setmetatable(L, -2);
-  *box = (kept*)calloc(1, sizeof **box);
-  if (!*box) luaL_error(L, "out of memory");
-  (*box)->thread = lua_newthread(L);
+  lua_pushinteger(L, more > 0 ? more - 1 : sweep(L, functions, 0));
+  lua_rawseti(L, functions, UNTIL_SWEPT);
+  k = (kept*)calloc(1, sizeof *k);
+  if (!k) luaL_error(L, "out of memory");
+  k->thread = lua_tothread(L, functions + 1);
   lua_pushvalue(L, slot);
-  lua_xmove(L, (*box)->thread, 1);
-  lua_rawset(L, functions);
+  set_at(L, functions, k);
   lua_settop(L, functions - 1);
-  return *box;
+  return k;
 }
 
 /* ---- from Lua's values to cells */
@@ -250,59 +262,34 @@ static void give(lua_State* L, dtt_frame* f, const dtt_item* item, int slot, dtt
 
 /* ---- from cells to Lua's values */
 
-static void push_one(lua_State* L, const dtt_item* item, dtt_cell* at) {
-  const dtt_value* value;
-  char text[32];
-  switch (item->kind) {
-    case DTT_TENSOR:
-    case DTT_HANDLE:
-      if (!at->p)
-        lua_pushnil(L);
-      else
-        push_handle(L, item->kind == DTT_TENSOR ? &dtt_handle_tensor : item->of, &at->p);
-      return;
-    case DTT_SCALAR:
-      if (at->i == DT_SCALAR_KIND_FLOAT) lua_pushnumber(L, at[2].f);
-      if (at->i == DT_SCALAR_KIND_INT) lua_pushinteger(L, (lua_Integer)at[1].i);
-      if (at->i == DT_SCALAR_KIND_BOOL) lua_pushboolean(L, at[1].i != 0);
-      return;
-    case DTT_I64:
-      lua_pushinteger(L, (lua_Integer)at->i);
-      return;
-    case DTT_F64:
-      lua_pushnumber(L, at->f);
-      return;
-    case DTT_BOOL:
-      lua_pushboolean(L, at->i != 0);
-      return;
-    case DTT_ENUM:
-      for (value = ((const dtt_enum*)item->of)->values; value->name && value->number != at->i;)
-        value++;
-      if (value->name) lua_pushstring(L, value->name);
-      if (!value->name) lua_pushinteger(L, (lua_Integer)at->i); /* newer than this module */
-      return;
-    case DTT_DEVICE:
-      dtt_name_device(at, text);
-      lua_pushstring(L, text);
-      return;
-    case DTT_STR:
-      lua_pushlstring(L, (const char*)at->p, (size_t)at[1].i);
-      return;
-    default:
-      lua_pushlightuserdata(L, at->p);
-  }
+static void push_one(lua_State* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
+  const dtt_given v = dtt_taken(f, item, at);
+  if (v.kind == DTT_HANDLE && v.value.p)
+    push_handle(L, v.of, &at->p);
+  else if (v.kind == DTT_HANDLE)
+    lua_pushnil(L);
+  else if (v.kind == DTT_STR)
+    lua_pushlstring(L, (const char*)v.value.p, (size_t)v.n);
+  else if (v.kind == DTT_F64)
+    lua_pushnumber(L, v.value.f);
+  else if (v.kind == DTT_I64)
+    lua_pushinteger(L, (lua_Integer)v.value.i);
+  else if (v.kind == DTT_BOOL)
+    lua_pushboolean(L, v.value.i != 0);
+  else
+    lua_pushlightuserdata(L, v.value.p);
 }
 
-static void push(lua_State* L, const dtt_item* item, dtt_cell* at) {
+static void push(lua_State* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
   const int cells = item->kind == DTT_STR ? 2 : 1;
   int i;
   if (!item->is_list) {
-    push_one(L, item, at);
+    push_one(L, f, item, at);
     return;
   }
   lua_createtable(L, (int)at[1].i, 0);
   for (i = 0; i < at[1].i; i++) {
-    push_one(L, item, (dtt_cell*)at->p + i * cells);
+    push_one(L, f, item, (dtt_cell*)at->p + i * cells);
     if (lua_isnil(L, -1)) {
       lua_pop(L, 1);
       lua_pushboolean(L, 0);
@@ -369,7 +356,8 @@ static int run_call(lua_State* L) {
   f->status = dtt_call(f);
   if (f->status) return 0;
   if (f->function->returns_first) lua_pushvalue(L, 2);
-  for (i = 0; i < f->function->n_results; i++) push(L, &results[i], f->results + results[i].cell);
+  for (i = 0; i < f->function->n_results; i++)
+    push(L, f, &results[i], f->results + results[i].cell);
   return f->function->n_results + f->function->returns_first;
 }
 
@@ -417,12 +405,14 @@ static int invoke(lua_State* L) {
 
 /* ---- callbacks */
 
-/* The frame, the function. What it gives back belongs to Lua; the library gets another handle. */
+/* What the function gives back belongs to Lua; the library gets another handle. */
 static int run_callback(lua_State* L) {
   dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
   const dtt_callback* c = f->callback;
   int i;
-  for (i = 0; i < c->n_args; i++) push(L, &c->args[i], f->args + 2 * i);
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  get_at(L, 2, (void*)f->user_data);
+  for (i = 0; i < c->n_args; i++) push(L, f, &c->args[i], f->args + 2 * i);
   lua_call(L, c->n_args, c->n_results);
   if (!c->n_results) return 0;
   if (c->results->kind == DTT_BOOL)
@@ -441,8 +431,7 @@ static dt_status answer(dtt_frame* f) {
     return dt_error_set(DT_STATUS_CALLBACK, "the Lua state cannot run a callback");
   lua_pushcfunction(L, run_callback);
   lua_pushlightuserdata(L, f);
-  lua_pushvalue(L, 1);
-  if (!lua_pcall(L, 2, 0, 0)) return (dt_status)f->status;
+  if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
   for (i = 0; i < f->callback->n_args; i++) release_rest(&f->callback->args[i], f->args + 2 * i);
   message = lua_tostring(L, -1);
   f->status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
@@ -485,10 +474,7 @@ __attribute__((visibility("default"))) int luaopen_dumbtorch(lua_State* L);
 
 int luaopen_dumbtorch(lua_State* L) {
   if (luaL_loadbuffer(L, prelude, sizeof prelude - 1, "=dumbtorch/prelude.lua")) lua_error(L);
-  lua_newtable(L);
-  lua_pushcfunction(L, close_function);
-  lua_setfield(L, -2, "__gc");
-  set_at(L, LUA_REGISTRYINDEX, &functions_key);
+  make_functions(L);
   lua_pushcfunction(L, push_call);
   lua_pushcfunction(L, push_metatable);
   lua_pushcfunction(L, collect);

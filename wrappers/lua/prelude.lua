@@ -8,14 +8,6 @@ local function bind(places)
   return functions
 end
 
-local classes = {}
-for i, class in ipairs(names.classes) do
-  local meta = metatable(i - 1)
-  meta.__name, meta.__gc, meta.__close = class.name, collect, collect
-  classes[class.name] = {metatable = meta, methods = bind(class.methods),
-                         properties = bind(class.properties), operators = bind(class.operators)}
-end
-
 -- torch, torch.nn, torch.nn.functional, ...
 local torch = {}
 for path, places in pairs(names.namespaces) do
@@ -30,7 +22,7 @@ torch.nn.functional = torch.functional
 torch.live_handles = live_handles
 for _, name in ipairs(names.dtypes) do torch[name] = name end
 
-local tensor = classes.tensor
+local tensor -- its class
 
 local function is_tensor(x) return getmetatable(x) == tensor.metatable end
 
@@ -78,8 +70,7 @@ end
 
 -- ---- classes
 
-local function make_class(name, class)
-  local methods, properties, meta = class.methods, class.properties, class.metatable
+local function make_class(name, meta, methods, properties, operators)
   local may_be_index = name == "tensor"
 
   function meta.__index(self, key)
@@ -102,10 +93,16 @@ local function make_class(name, class)
     set(self, value)
   end
 
-  meta.__call = class.operators.call
+  meta.__name, meta.__call = name, operators.call
+  meta.__gc, meta.__close = collect, collect
+  return {metatable = meta, methods = methods, properties = properties, operators = operators}
 end
 
-for name, class in pairs(classes) do make_class(name, class) end
+for i, class in ipairs(names.classes) do
+  local made = make_class(class.name, metatable(i - 1), bind(class.methods),
+                          bind(class.properties), bind(class.operators))
+  if class.name == "tensor" then tensor = made end
+end
 
 -- ---- operators of tensors: forward(a, b), or backward(b, a) where a number comes first
 

@@ -220,6 +220,31 @@ static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item) {
   return status;
 }
 
+/* The other way: what came out, as one of the kinds that a language knows. Names of devices and
+ * enums are text. */
+static inline dtt_given dtt_taken(dtt_frame* f, const dtt_item* item, const dtt_cell* at) {
+  dtt_given v = {(dtt_kind)item->kind, at[0], 0, (const dtt_handle*)item->of, NULL};
+  if (item->kind == DTT_SCALAR) {
+    v.kind = at->i == DT_SCALAR_KIND_FLOAT ? DTT_F64
+             : at->i == DT_SCALAR_KIND_INT ? DTT_I64
+                                           : DTT_BOOL;
+    v.value = at[v.kind == DTT_F64 ? 2 : 1];
+  } else if (item->kind == DTT_TENSOR) {
+    v.kind = DTT_HANDLE, v.of = &dtt_handle_tensor;
+  } else if (item->kind == DTT_STR) {
+    v.n = at[1].i;
+  } else if (item->kind == DTT_DEVICE) {
+    char* text = (char*)dtt_lend(f, 32);
+    v.kind = DTT_STR, v.value.p = text, v.n = dtt_name_device(at, text);
+  } else if (item->kind == DTT_ENUM) {
+    const dtt_value* value = ((const dtt_enum*)item->of)->values;
+    while (value->name && value->number != at->i) value++;
+    v.kind = value->name ? DTT_STR : DTT_I64; /* it may be newer than this table */
+    if (value->name) v.value.p = (void*)value->name, v.n = (int64_t)strlen(value->name);
+  }
+  return v;
+}
+
 static inline int dtt_is_numbers(const dtt_item* item) {
   return item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64);
 }
