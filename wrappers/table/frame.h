@@ -142,32 +142,48 @@ static inline void dtt_give_text(dtt_frame* f, const dtt_item* item, const dtt_g
   }
 }
 
+/* Which dt_scalar_kind a number is; 0: it is none. */
+static inline int dtt_scalar_kind(dtt_kind kind) {
+  if (kind == DTT_BOOL) return DT_SCALAR_KIND_BOOL;
+  if (kind == DTT_I64) return DT_SCALAR_KIND_INT;
+  return kind == DTT_F64 ? DT_SCALAR_KIND_FLOAT : 0;
+}
+
 /* Writes a value, or an entry of a list, into its cells; 0 if it does not fit there. */
 static inline int dtt_fits(dtt_frame* f, const dtt_item* item, const dtt_given* v, dtt_cell* at) {
-  const int is_number = v->kind == DTT_BOOL || v->kind == DTT_I64 || v->kind == DTT_F64;
-  const int takes_tensors = item->kind == DTT_TENSOR || item->kind == DTT_OPERAND;
+  const int scalar = dtt_scalar_kind(v->kind);
+  const int is_tensor = v->kind == DTT_HANDLE && v->of == &dtt_handle_tensor;
   dtt_cell number = v->value;
-  if (v->kind == DTT_HANDLE && takes_tensors && v->of == &dtt_handle_tensor) {
-    if (item->kind == DTT_OPERAND) at[1].i = 0;
-    at->p = v->value.p;
-  } else if (item->kind == DTT_OPERAND || item->kind == DTT_SCALAR) {
-    const int kind = v->kind == DTT_F64   ? DT_SCALAR_KIND_FLOAT
-                     : v->kind == DTT_I64 ? DT_SCALAR_KIND_INT
-                                          : DT_SCALAR_KIND_BOOL;
-    if (is_number) dtt_give_number(item, at, kind, number.i);
-    return is_number;
-  } else if (v->kind == DTT_STR) {
-    if (item->kind < DTT_STR || item->kind > DTT_DEVICE) return 0;
-    dtt_give_text(f, item, v, at);
-  } else if (is_number) {
-    if (item->kind == DTT_F64 && v->kind == DTT_I64) number.f = (double)number.i;
-    if (item->kind != v->kind && !(item->kind == DTT_F64 && v->kind == DTT_I64)) return 0;
-    dtt_give_number(item, at, 0, number.i);
-  } else {
-    if (item->kind != v->kind || (v->kind == DTT_HANDLE && item->of != v->of)) return 0;
-    *at = v->value;
+  switch (item->kind) {
+    case DTT_OPERAND:
+      at[0] = v->value, at[1].i = 0;
+      if (is_tensor) return 1;
+      /* fall through */
+    case DTT_SCALAR:
+      if (scalar) dtt_give_number(item, at, scalar, number.i);
+      return scalar != 0;
+    case DTT_F64:
+      if (v->kind == DTT_I64) number.f = (double)number.i;
+      dtt_give_number(item, at, 0, number.i);
+      return v->kind == DTT_F64 || v->kind == DTT_I64;
+    case DTT_I64:
+    case DTT_BOOL:
+      dtt_give_number(item, at, 0, number.i);
+      return v->kind == item->kind;
+    case DTT_STR:
+    case DTT_BYTES:
+    case DTT_DEVICE:
+      if (v->kind == DTT_STR) dtt_give_text(f, item, v, at);
+      return v->kind == DTT_STR;
+    case DTT_ENUM:
+      if (v->kind == DTT_STR) dtt_give_text(f, item, v, at);
+      if (v->kind == DTT_ENUM) *at = v->value;
+      return v->kind == DTT_STR || v->kind == DTT_ENUM;
+    default:
+      *at = v->value;
+      if (item->kind == DTT_TENSOR && is_tensor) return 1;
+      return v->kind == item->kind && (item->kind != DTT_HANDLE || v->of == item->of);
   }
-  return 1;
 }
 
 static inline void dtt_give(dtt_frame* f, const dtt_item* item, const dtt_given* v, dtt_cell* at) {
