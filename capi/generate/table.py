@@ -1,5 +1,5 @@
-"""Prints wrappers/table/functions.gen.c: the plan as a C table, for languages whose runtime looks
-functions up by name. wrappers/table/table.h says what is in it.
+"""Prints wrappers/table/functions.gen.c: the plan as a C table, through which Lua, Go and Fortran
+call. wrappers/table/table.h says what is in it.
 
 Every function becomes an adapter between cells and C parameters, and a description of what it takes
 and gives; a callback becomes the C function that packs what the library gives it into cells."""

@@ -342,7 +342,8 @@ static void place_arguments(lua_State* L, const dtt_function* f) {
   lua_settop(L, n + 1);
 }
 
-/* What may run out of memory. */
+/* What may run out of memory. If a callback has run, LuaJIT takes its thread for the running one
+ * until this returns: it raises nothing by itself. */
 static int run_call(lua_State* L) {
   dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
   const dtt_item *args = f->function->args, *results = f->function->results;
@@ -361,15 +362,7 @@ static int run_call(lua_State* L) {
   return f->function->n_results + f->function->returns_first;
 }
 
-static int nothing(lua_State* L) {
-  (void)L;
-  return 0;
-}
-
 static int raise(lua_State* L, int64_t status) {
-  /* If a callback has run, LuaJIT takes its thread for the running one until this one calls. */
-  lua_pushcfunction(L, nothing);
-  lua_call(L, 0, 0);
   if (status == DT_STATUS_CALLBACK) {
     get_at(L, LUA_REGISTRYINDEX, &pending_key);
     lua_pushnil(L);

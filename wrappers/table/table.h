@@ -1,7 +1,6 @@
-/* The plan as data at run time: what a language needs that looks functions up by name while a
- * program runs (Lua). Such a language reads each argument into cells, by the kind that the table
- * says, calls, and turns the cells of the results into its own values; no function needs code of
- * its own. functions.gen.c beside this file holds the table. */
+/* The plan as data at run time. A language reads each argument into cells, by the kind that the
+ * table says, calls, and turns the cells of the results into its own values; no function needs code
+ * of its own in C. functions.gen.c beside this file holds the table. */
 #ifndef DUMBTORCH_TABLE_H
 #define DUMBTORCH_TABLE_H
 
