@@ -19,11 +19,10 @@ FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
 
 # An argument's type, and the statement that gives it where dtf_give does not. Integers are of any kind.
 _ANY = ("class(*)", "call give(f, {i}, {x})")
-_OBJECT = ("type(dt_{name})", "call dtf_give_object(f, {i}, handle_of({x}))")
-_ADDRESS = "call dtf_give_object(f, {i}, transfer(c_funloc({x}), 0_int64))"
+_OBJECT = ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))")
+_ADDRESS = "call dtf_give(f, {i}, transfer(c_funloc({x}), 0_int64))"
 _ARGUMENTS = {
-    "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT,
-    "tensor[]": ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))"),
+    "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT, "tensor[]": _OBJECT,
     "callback": ("procedure(dt_{name})", _ADDRESS),
     "i64": ("type(*), dimension(..)",), "i64[]": ("type(*)",), "enum": ("integer",),
     "f64": ("real(real64)",), "f64[]": ("real(real64)",), "bool": ("logical",), "bool[]": ("logical",),
@@ -48,8 +47,11 @@ _RESULTS = {
 
 # What a callback gives: its intent, and the statement that gives it back.
 _HANDED = {
-    "tensor": ("inout", "call dtf_give_back(f, [handle_of({x})], 1_int64)"),
-    "tensor[]": ("out", "call hand_over(f, {x})"),
+    "tensor": ("inout", "call dtf_give_back(f, [handle_of({x})])"),
+    "tensor[]": (
+        "out",
+        "if (.not. allocated({x})) allocate ({x}(0))\n  call dtf_give_back(f, handle_of({x}))",
+    ),
     "bool": ("out", "f%results(0) = merge(1, 0, {x})"),
 }
 
@@ -64,7 +66,7 @@ _NUMBERS = ("real(real32)", "real(real64)", "integer(int32)", "integer(int64)")
 _C_TYPES = {
     "frame*": "type(frame)", "any*": "type(*), dimension(..)",
     "int32_t": "integer(c_int32_t), value",
-    **dict.fromkeys(("dtt_cell*", "void* const*"), "integer(c_int64_t), dimension(*)"),
+    "dtt_cell*": "integer(c_int64_t), dimension(*)",
 }  # fmt: skip
 
 

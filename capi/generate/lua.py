@@ -1,21 +1,51 @@
 """Prints wrappers/lua/prelude.gen.h: the part of the Lua module that is written in Lua, as a string
-of C. The functions come from the table (table.py)."""
+of C, behind the names of functions. These come from the table (table.py)."""
 
 from __future__ import annotations
 
 import json
 import pathlib
 
-from .plan import Plan
+from .plan import Call, Plan
 from .text import GENERATED
 
 PRELUDE = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "lua" / "prelude.lua"
 
 
 def generate(plan: Plan) -> dict[str, str]:
-    lines = [json.dumps(line) for line in PRELUDE.read_text().splitlines(keepends=True)]
-    text = "\n".join([f"/* {GENERATED} */", "static const char prelude[] =", *lines]) + ";\n"
-    return {"wrappers/lua/prelude.gen.h": text}
+    lines = [*_names(plan), *PRELUDE.read_text().splitlines()]
+    text = [
+        f"/* {GENERATED} */",
+        "static const char prelude[] =",
+        *(json.dumps(x + "\n") for x in lines),
+    ]
+    return {"wrappers/lua/prelude.gen.h": "\n".join(text) + ";\n"}
+
+
+def _names(plan: Plan) -> list[str]:
+    """Where functions are in the table, by the names that users know, in Lua."""
+    places = {c.c_name: i for i, c in enumerate(plan.calls)}
+
+    def rows(name: str, functions: list[tuple[str, Call]]) -> list[str]:
+        entries = [f"{lua_name(key)} = {places[c.c_name]}," for key, c in functions]
+        return [f"{name} = {{", *entries, "},"]
+
+    lines = ["local names = {classes = {"]
+    for c in plan.classes:
+        own = [x for x in plan.calls if x.function.method == c.name and not x.returns_this]
+        lines += [
+            f'{{name = "{c.name}",',
+            *rows("methods", [(g.name, g.calls[0]) for g in c.methods]),
+        ]
+        lines += rows("properties", [(x.member, x) for x in c.properties])
+        lines += rows("operators", [(x.function.operator, x) for x in own if x.function.operator])
+        lines.append("},")
+    lines.append("}, namespaces = {")
+    for n in plan.namespaces:
+        lines += rows(f'["{n.path}"]', [(g.name, g.calls[0]) for g in n.functions])
+    dtypes = next(e for e in plan.enums if e.name == "dtype")
+    values = ", ".join(f'"{v.name}"' for v in dtypes.values)
+    return [*lines, f"}}, dtypes = {{{values}}}}}"]
 
 
 _KEYWORDS = set(

@@ -1,5 +1,5 @@
-"""Prints wrappers/table/functions.gen.c: the plan as a C table, for languages whose runtime looks
-functions up by name. wrappers/table/table.h says what is in it.
+"""Prints wrappers/table/functions.gen.c: the plan as a C table, through which Lua, Go and Fortran
+call. wrappers/table/table.h says what is in it.
 
 Every function becomes an adapter between cells and C parameters, and a description of what it takes
 and gives; a callback becomes the C function that packs what the library gives it into cells."""
@@ -55,7 +55,7 @@ class _Table:
         # An overload comes before the one that leads to it.
         for c in sorted(self.plan.calls, key=lambda c: c.c_name in self.next):
             parts += [self.adapter(c), self.function(c)]
-        parts += [self.classes(), self.namespaces(), self.functions()]
+        parts += [self.functions(), self.handles()]
         return "\n".join(parts)
 
     def groups(self):
@@ -68,7 +68,7 @@ class _Table:
 
     @staticmethod
     def enum(e) -> str:
-        static = "" if e.name in ("dtype", "device_type") else "static __attribute__((unused)) "
+        static = "" if e.name == "device_type" else "static __attribute__((unused)) "
         name = f"dtt_{e.name}s" if not static else f"enum_{e.name}"
         values = [f'{{"{v.name}", {v.number}}}' for v in e.values] + ["{NULL, 0}"]
         head = call(f"static const dtt_value values_{e.name}[] = {{", values, "};")
@@ -76,11 +76,8 @@ class _Table:
 
     @staticmethod
     def handle(c: Class) -> str:
-        n = c.name
-        return (
-            f"static void release_{n}(void *handle) {{\n  dt_{n}_release((dt_{n} *)handle);\n}}\n"
-            f'const dtt_handle dtt_handle_{n} = {{"{n}", release_{n}}};'
-        )
+        static = "" if c.name == "tensor" else "static "
+        return f'{static}const dtt_handle dtt_handle_{c.name} = {{"{c.name}"}};'
 
     def hook(self, h: Hook) -> str:
         parameters = cabi.callback_parameters(h.callback)
@@ -130,8 +127,8 @@ class _Table:
     def item(kind: Kind, name: str, required: bool, cell: int, of: str | None = None) -> str:
         word = "DTT_STR" if kind.base == "path" else f"DTT_{kind.base.upper()}"
         if kind.base == "enum":
-            shown = {"dtype": "dtt_dtypes", "device_type": "dtt_device_types"}
-            of = "&" + shown.get(kind.name, f"enum_{kind.name}")
+            is_shown = kind.name == "device_type"
+            of = "&dtt_device_types" if is_shown else f"&enum_{kind.name}"
         elif kind.base == "callback":
             of = f"&callback_{kind.name}"
         elif kind.base == "handle":
@@ -262,38 +259,9 @@ class _Table:
         rows = [f"  &function_{c.function.name}," for c in self.plan.calls]
         return "\n".join(["const dtt_function* const dtt_functions[] = {", *rows, "  NULL};\n"])
 
-    def entries(self, name: str, rows: list[tuple[str, Call]]) -> str:
-        lines = [f'  {{"{key}", &function_{c.function.name}}},' for key, c in rows]
-        return "\n".join([f"static const dtt_entry {name}[] = {{", *lines, "  {NULL, NULL}};"])
-
-    def classes(self) -> str:
-        parts, rows = [], []
-        for c in self.plan.classes:
-            own = [x for x in self.plan.calls if x.function.method == c.name]
-            lists = {
-                "methods": [(g.name, g.calls[0]) for g in c.methods],
-                "properties": [(x.member, x) for x in c.properties],
-                "operators": [
-                    (x.function.operator, x)
-                    for x in own
-                    if x.function.operator and not x.returns_this
-                ],
-            }
-            parts += [self.entries(f"{word}_{c.name}", rows) for word, rows in lists.items()]
-            names = ", ".join(f"{word}_{c.name}" for word in lists)
-            rows.append(f"  {{&dtt_handle_{c.name}, {names}}},")
-        table = ["const dtt_class dtt_classes[] = {", *rows, "  {NULL, NULL, NULL, NULL}};"]
-        return "\n".join([*parts, *table])
-
-    def namespaces(self) -> str:
-        parts, rows = [], []
-        for n in self.plan.namespaces:
-            name = "functions_" + n.path.replace(".", "_")
-            parts.append(self.entries(name, [(g.name, g.calls[0]) for g in n.functions]))
-            rows.append(f'  {{"{n.path}", {name}}},')
-        return "\n".join(
-            [*parts, "const dtt_namespace dtt_namespaces[] = {", *rows, "  {NULL, NULL}};\n"]
-        )
+    def handles(self) -> str:
+        rows = [f"  &dtt_handle_{c.name}," for c in self.plan.classes]
+        return "\n".join(["const dtt_handle* const dtt_handles[] = {", *rows, "  NULL};\n"])
 
 
 def result_cells(r: Result) -> int:

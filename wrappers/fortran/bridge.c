@@ -29,7 +29,7 @@ void dtf_release(void* handle) {
  */
 
 void dtf_begin(frame* f, int32_t i) {
-  dtt_begin(f, i);
+  dtt_begin(f, dtt_functions[i]);
 }
 
 void dtf_end(frame* f) {
@@ -37,88 +37,64 @@ void dtf_end(frame* f) {
 }
 
 void dtf_refuse(frame* f, int32_t i) {
-  char message[200], text[32];
-  const dtt_item* item = f->function->args + i;
-  if (f->status) return;
-  snprintf(message, sizeof message, "%s: %s must be %s", f->function->name, item->name,
-           dtt_expected(item, text));
-  f->status = dt_error_set(DT_STATUS_TYPE_ERROR, message);
+  dtt_refuse_kind(f, f->function->args + i, NULL);
 }
 
-void dtf_give_object(frame* f, int32_t i, void* handle) {
-  const dtt_item* item = f->function->args + i;
-  if (item->kind == DTT_SCALAR) dtf_refuse(f, i);
-  f->args[item->cell].p = handle;
-  if (item->kind == DTT_OPERAND) f->args[item->cell + 1].i = 0;
-}
-
-static int32_t kind_of(any* a) {
-  if (a->type == CFI_type_int32_t || a->type == CFI_type_int64_t) return DT_SCALAR_KIND_INT;
-  if (a->type == CFI_type_float || a->type == CFI_type_double) return DT_SCALAR_KIND_FLOAT;
-  return DT_SCALAR_KIND_BOOL;
-}
-
-/* An element's bits: those of an integer, a double or the address of text. */
-static int64_t bits_at(frame* f, any* a, const char* at) {
-  dtt_cell cell = {0};
-  size_t length = a->elem_len;
-  if (a->type == CFI_type_int32_t) return *(const int32_t*)at;
-  if (a->type == CFI_type_int64_t || a->type == CFI_type_double) return *(const int64_t*)at;
-  if (a->type == CFI_type_float) {
-    cell.f = (double)*(const float*)at;
+/* An element. An integer is an address where no number is meant. */
+static dtt_given given(frame* f, const dtt_item* item, any* a, const char* at) {
+  const int is_number = item->kind <= DTT_F64 && item->kind != DTT_TENSOR;
+  dtt_given v = {is_number ? DTT_I64 : item->kind, {0}, (int64_t)a->elem_len, item->of, NULL};
+  if (a->type == CFI_type_int32_t) {
+    v.value.i = *(const int32_t*)at;
+  } else if (a->type == CFI_type_int64_t) {
+    v.value.i = *(const int64_t*)at;
+  } else if (a->type == CFI_type_float || a->type == CFI_type_double) {
+    v.kind = DTT_F64;
+    v.value.f = a->type == CFI_type_float ? (double)*(const float*)at : *(const double*)at;
   } else if (a->type == CFI_type_char) { /* text ends before its blanks, as names of files do */
-    cell.p = memcpy(dtt_lend(f, (int64_t)length), at, length);
-    while (length > 0 && at[length - 1] == ' ') ((char*)cell.p)[--length] = 0;
+    v.kind = DTT_STR;
+    while (item->kind != DTT_BYTES && v.n > 0 && at[v.n - 1] == ' ') v.n--;
+    v.value.p = memcpy(dtt_lend(f, v.n), at, (size_t)v.n);
   } else { /* a logical of any kind */
-    cell.i = *at != 0;
+    v.kind = DTT_BOOL;
+    v.value.i = *at != 0;
   }
-  return cell.i;
+  return v;
 }
 
 void dtf_give(frame* f, int32_t i, any* a) {
   const dtt_item* item = f->function->args + i;
   dtt_cell* at = f->args + item->cell;
-  const int is_integer = kind_of(a) == DT_SCALAR_KIND_INT && a->rank == item->is_list;
-  if (item->kind == DTT_I64 && !is_integer) {
+  if (a->rank != item->is_list) {
     dtf_refuse(f, i);
-  } else if (item->is_list) {
-    dtt_give_list(f, item, at, a->dim[0].extent);
-    for (int64_t k = 0; k < at[1].i; k++)
-      dtt_give_entry(item, at, k, bits_at(f, a, (char*)a->base_addr + k * a->dim[0].sm));
-  } else if (item->kind == DTT_BYTES) {
-    memcpy(dtt_give_list(f, item, at, (int64_t)a->elem_len), a->base_addr, a->elem_len);
-  } else if (item->kind == DTT_STR) {
-    at->i = bits_at(f, a, a->base_addr);
-  } else if (item->kind == DTT_DEVICE) {
-    const char* text = (char*)bits_at(f, a, a->base_addr);
-    dt_device_type type = 0;
-    if (!f->status) f->status = dt_device_from_text(text, &type, &at[1].i);
-    at->i = type;
+  } else if (!item->is_list) {
+    const dtt_given v = given(f, item, a, a->base_addr);
+    dtt_give(f, item, &v, at);
   } else {
-    dtt_give_number(item, at, kind_of(a), bits_at(f, a, a->base_addr));
+    dtt_give_list(f, item, at, a->dim[0].extent);
+    for (int64_t k = 0; k < at[1].i; k++) {
+      const dtt_given v = given(f, item, a, (char*)a->base_addr + k * a->dim[0].sm);
+      dtt_give_listed(f, item, &v, at, k);
+    }
   }
+}
+
+/* A tensor where a number may stand too. */
+void dtf_give_tensor(frame* f, int32_t i, void* handle) {
+  const dtt_item* item = f->function->args + i;
+  const dtt_given v = {DTT_HANDLE, {.p = handle}, 0, &dtt_handle_tensor, NULL};
+  dtt_give(f, item, &v, f->args + item->cell);
 }
 
 /* ---- what comes out */
 
-/* A list of texts becomes one of pairs of cells. */
+/* Lists, texts and their lengths stay; a number of any kind is a double, an enum its number. */
 static void take(frame* f, const dtt_item* item, const dtt_cell* from, dtt_cell* to) {
-  const dtt_cell *texts = from[0].p, number = from[1];
-  if (item->is_list && item->kind == DTT_STR) {
-    dtt_cell* pairs = dtt_lend(f, number.i * 2 * (int64_t)sizeof *pairs);
-    to[0].p = pairs, to[1] = number;
-    for (int64_t k = 0; k < number.i; k++, pairs += 2) {
-      pairs[0] = texts[k], pairs[1].i = (int64_t)strlen(texts[k].p);
-    }
-  } else if (item->kind == DTT_DEVICE) {
-    char* text = dtt_lend(f, 32);
-    to[1].i = dtt_name_device(from, text);
-    to[0].p = text;
-  } else if (item->kind == DTT_SCALAR) { /* of any kind, as a double */
-    to[0].f = from[0].i == DT_SCALAR_KIND_FLOAT ? from[2].f : (double)from[1].i;
-  } else {
-    to[0] = from[0], to[1] = number;
-  }
+  const dtt_given v = dtt_taken(f, item, from);
+  const dtt_cell number = from[1];
+  to[0] = item->is_list || item->kind == DTT_ENUM ? from[0] : v.value;
+  to[1].i = item->is_list ? number.i : v.n;
+  if (item->kind == DTT_SCALAR && v.kind != DTT_F64) to[0].f = (double)v.value.i;
 }
 
 int32_t dtf_run(frame* f) {
@@ -192,10 +168,11 @@ int32_t dtf_to_array(void* x, any* a) {
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
 
-/* Tensors: a list or one. */
-void dtf_give_back(frame* f, void* const* handles, int64_t n) {
-  f->results[0].p = f->callback->results->is_list ? (void*)handles : *handles;
-  f->results[1].i = n;
+/* Of tensors, a list or one. */
+void dtf_give_back(frame* f, any* handles) {
+  void** first = handles->base_addr;
+  f->results[0].p = f->callback->results->is_list ? (void*)first : *first;
+  f->results[1].i = handles->dim[0].extent;
   f->status = dtt_give_back(f);
 }
 

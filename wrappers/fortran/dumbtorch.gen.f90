@@ -31,8 +31,8 @@ module dumbtorch_functions
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, callback, user_data, args(0:63), &
-      results(0:7)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, results(0:7), &
+      few(0:15), args(0:63)
   end type
 
 ! What a call returns: 0 is success, everything else an error whose text is dt_error_message().
@@ -4549,17 +4549,17 @@ subroutine dtf_refuse(f, i) bind(c)
   type(frame) :: f
   integer(c_int32_t), value :: i
 end subroutine
-subroutine dtf_give_object(f, i, handle) bind(c)
-  import
-  type(frame) :: f
-  integer(c_int32_t), value :: i
-  integer(c_int64_t), value :: handle
-end subroutine
 subroutine dtf_give(f, i, a) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
   type(*), dimension(..) :: a
+end subroutine
+subroutine dtf_give_tensor(f, i, handle) bind(c)
+  import
+  type(frame) :: f
+  integer(c_int32_t), value :: i
+  integer(c_int64_t), value :: handle
 end subroutine
 integer(c_int32_t) function dtf_run(f) bind(c)
   import
@@ -4579,11 +4579,10 @@ integer(c_int32_t) function dtf_to_array(x, a) bind(c)
   integer(c_int64_t), value :: x
   type(*), dimension(..) :: a
 end function
-subroutine dtf_give_back(f, handles, n) bind(c)
+subroutine dtf_give_back(f, handles) bind(c)
   import
   type(frame) :: f
-  integer(c_int64_t), dimension(*) :: handles
-  integer(c_int64_t), value :: n
+  type(*), dimension(..) :: handles
 end subroutine
 end interface
 contains
@@ -4664,7 +4663,7 @@ contains
     class(*), intent(in) :: value
     select type (value)
     class is (object)
-      call dtf_give_object(f, i, handle_of(value))
+      call dtf_give_tensor(f, i, handle_of(value))
     type is (real(real32))
       call dtf_give(f, i, value)
     type is (real(real64))
@@ -4741,17 +4740,6 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
-  end subroutine
-
-  ! ---- what callbacks give back
-
-  subroutine hand_over(f, tensors)
-    type(frame), intent(inout) :: f
-    type(dt_tensor), allocatable, intent(in) :: tensors(:)
-    integer(int64), allocatable :: handles(:)
-    allocate (handles(0))
-    if (allocated(tensors)) handles = handle_of(tensors)
-    call dtf_give_back(f, handles, size(handles, kind=int64))
   end subroutine
 
 subroutine copy_dataset(to, from)
@@ -6699,7 +6687,7 @@ function dt_nn_nll_loss(weight, ignore_index, reduction, stat, errmsg) result(ou
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 64)
-  if (present(weight)) call dtf_give_object(f, 0, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
@@ -6718,7 +6706,7 @@ function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothi
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 65)
-  if (present(weight)) call dtf_give_object(f, 0, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(label_smoothing)) call dtf_give(f, 3, label_smoothing)
@@ -6736,7 +6724,7 @@ function dt_nn_bce_loss(weight, reduction, stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 66)
-  if (present(weight)) call dtf_give_object(f, 0, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -6752,9 +6740,9 @@ function dt_nn_bce_with_logits_loss(weight, reduction, pos_weight, stat, errmsg)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 67)
-  if (present(weight)) call dtf_give_object(f, 0, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
-  if (present(pos_weight)) call dtf_give_object(f, 2, handle_of(pos_weight))
+  if (present(pos_weight)) call dtf_give(f, 2, handle_of(pos_weight))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -6942,7 +6930,7 @@ function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) res
   call dtf_begin(f, 78)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(margin)) call dtf_give(f, 1, margin)
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -6972,7 +6960,7 @@ function dt_nn_multi_label_soft_margin_loss(weight, reduction, stat, errmsg) res
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 80)
-  if (present(weight)) call dtf_give_object(f, 0, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -8408,7 +8396,7 @@ function dt_optim_step_lr(optimizer, step_size, gamma, stat, errmsg) result(out)
   type(dt_lr_scheduler) :: out
   type(frame) :: f
   call dtf_begin(f, 153)
-  call dtf_give_object(f, 0, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, step_size)
   if (present(gamma)) call dtf_give(f, 2, gamma)
   call tell(dtf_run(f), stat, errmsg)
@@ -8425,7 +8413,7 @@ function dt_optim_multi_step_lr(optimizer, milestones, gamma, stat, errmsg) resu
   type(dt_lr_scheduler) :: out
   type(frame) :: f
   call dtf_begin(f, 154)
-  call dtf_give_object(f, 0, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, milestones)
   if (present(gamma)) call dtf_give(f, 2, gamma)
   call tell(dtf_run(f), stat, errmsg)
@@ -8442,7 +8430,7 @@ function dt_optim_constant_lr(optimizer, factor, total_iters, stat, errmsg) resu
   type(dt_lr_scheduler) :: out
   type(frame) :: f
   call dtf_begin(f, 155)
-  call dtf_give_object(f, 0, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(optimizer))
   if (present(factor)) call dtf_give(f, 1, factor)
   if (present(total_iters)) call dtf_give(f, 2, total_iters)
   call tell(dtf_run(f), stat, errmsg)
@@ -8460,7 +8448,7 @@ function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, st
   type(dt_lr_scheduler) :: out
   type(frame) :: f
   call dtf_begin(f, 156)
-  call dtf_give_object(f, 0, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(optimizer))
   if (present(start_factor)) call dtf_give(f, 1, start_factor)
   if (present(end_factor)) call dtf_give(f, 2, end_factor)
   if (present(total_iters)) call dtf_give(f, 3, total_iters)
@@ -8477,7 +8465,7 @@ function dt_optim_exponential_lr(optimizer, gamma, stat, errmsg) result(out)
   type(dt_lr_scheduler) :: out
   type(frame) :: f
   call dtf_begin(f, 157)
-  call dtf_give_object(f, 0, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, gamma)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -8493,7 +8481,7 @@ function dt_optim_polynomial_lr(optimizer, total_iters, power, stat, errmsg) res
   type(dt_lr_scheduler) :: out
   type(frame) :: f
   call dtf_begin(f, 158)
-  call dtf_give_object(f, 0, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(optimizer))
   if (present(total_iters)) call dtf_give(f, 1, total_iters)
   if (present(power)) call dtf_give(f, 2, power)
   call tell(dtf_run(f), stat, errmsg)
@@ -8510,7 +8498,7 @@ function dt_optim_cosine_annealing_lr(optimizer, t_max, eta_min, stat, errmsg) r
   type(dt_lr_scheduler) :: out
   type(frame) :: f
   call dtf_begin(f, 159)
-  call dtf_give_object(f, 0, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, t_max)
   if (present(eta_min)) call dtf_give(f, 2, eta_min)
   call tell(dtf_run(f), stat, errmsg)
@@ -8533,10 +8521,10 @@ function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 160)
-  call dtf_give_object(f, 0, handle_of(query))
-  call dtf_give_object(f, 1, handle_of(key))
-  call dtf_give_object(f, 2, handle_of(value))
-  if (present(attn_mask)) call dtf_give_object(f, 3, handle_of(attn_mask))
+  call dtf_give(f, 0, handle_of(query))
+  call dtf_give(f, 1, handle_of(key))
+  call dtf_give(f, 2, handle_of(value))
+  if (present(attn_mask)) call dtf_give(f, 3, handle_of(attn_mask))
   if (present(dropout_p)) call dtf_give(f, 4, dropout_p)
   if (present(is_causal)) call dtf_give(f, 5, is_causal)
   if (present(scale)) call dtf_give(f, 6, scale)
@@ -8581,29 +8569,29 @@ subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check
   type(dt_tensor), intent(inout) :: weights
   type(frame) :: f
   call dtf_begin(f, 161)
-  call dtf_give_object(f, 0, handle_of(query))
-  call dtf_give_object(f, 1, handle_of(key))
-  call dtf_give_object(f, 2, handle_of(value))
+  call dtf_give(f, 0, handle_of(query))
+  call dtf_give(f, 1, handle_of(key))
+  call dtf_give(f, 2, handle_of(value))
   call dtf_give(f, 3, embed_dim_to_check)
   call dtf_give(f, 4, num_heads)
-  if (present(in_proj_weight)) call dtf_give_object(f, 5, handle_of(in_proj_weight))
-  if (present(in_proj_bias)) call dtf_give_object(f, 6, handle_of(in_proj_bias))
-  if (present(bias_k)) call dtf_give_object(f, 7, handle_of(bias_k))
-  if (present(bias_v)) call dtf_give_object(f, 8, handle_of(bias_v))
+  if (present(in_proj_weight)) call dtf_give(f, 5, handle_of(in_proj_weight))
+  if (present(in_proj_bias)) call dtf_give(f, 6, handle_of(in_proj_bias))
+  if (present(bias_k)) call dtf_give(f, 7, handle_of(bias_k))
+  if (present(bias_v)) call dtf_give(f, 8, handle_of(bias_v))
   call dtf_give(f, 9, add_zero_attn)
   call dtf_give(f, 10, dropout_p)
-  call dtf_give_object(f, 11, handle_of(out_proj_weight))
-  if (present(out_proj_bias)) call dtf_give_object(f, 12, handle_of(out_proj_bias))
+  call dtf_give(f, 11, handle_of(out_proj_weight))
+  if (present(out_proj_bias)) call dtf_give(f, 12, handle_of(out_proj_bias))
   if (present(training)) call dtf_give(f, 13, training)
-  if (present(key_padding_mask)) call dtf_give_object(f, 14, handle_of(key_padding_mask))
+  if (present(key_padding_mask)) call dtf_give(f, 14, handle_of(key_padding_mask))
   if (present(need_weights)) call dtf_give(f, 15, need_weights)
-  if (present(attn_mask)) call dtf_give_object(f, 16, handle_of(attn_mask))
+  if (present(attn_mask)) call dtf_give(f, 16, handle_of(attn_mask))
   if (present(use_separate_proj_weight)) call dtf_give(f, 17, use_separate_proj_weight)
-  if (present(q_proj_weight)) call dtf_give_object(f, 18, handle_of(q_proj_weight))
-  if (present(k_proj_weight)) call dtf_give_object(f, 19, handle_of(k_proj_weight))
-  if (present(v_proj_weight)) call dtf_give_object(f, 20, handle_of(v_proj_weight))
-  if (present(static_k)) call dtf_give_object(f, 21, handle_of(static_k))
-  if (present(static_v)) call dtf_give_object(f, 22, handle_of(static_v))
+  if (present(q_proj_weight)) call dtf_give(f, 18, handle_of(q_proj_weight))
+  if (present(k_proj_weight)) call dtf_give(f, 19, handle_of(k_proj_weight))
+  if (present(v_proj_weight)) call dtf_give(f, 20, handle_of(v_proj_weight))
+  if (present(static_k)) call dtf_give(f, 21, handle_of(static_k))
+  if (present(static_v)) call dtf_give(f, 22, handle_of(static_v))
   if (present(average_attn_weights)) call dtf_give(f, 23, average_attn_weights)
   if (present(is_causal)) call dtf_give(f, 24, is_causal)
   call tell(dtf_run(f), stat, errmsg)
@@ -8736,8 +8724,8 @@ subroutine dt_tensor_backward(input, gradient, retain_graph, create_graph, input
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 171)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(gradient)) call dtf_give_object(f, 1, handle_of(gradient))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(gradient)) call dtf_give(f, 1, handle_of(gradient))
   if (present(retain_graph)) call dtf_give(f, 2, retain_graph)
   if (present(create_graph)) call dtf_give(f, 3, create_graph)
   if (present(inputs)) call dtf_give(f, 4, handle_of(inputs))
@@ -8796,8 +8784,8 @@ function dt_tensor_register_hook(input, hook, stat, errmsg) result(out)
   type(dt_hook) :: out
   type(frame) :: f
   call dtf_begin(f, 174)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, transfer(c_funloc(hook), 0_int64))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -8812,8 +8800,8 @@ function dt_tensor_register_post_accumulate_grad_hook(input, hook, stat, errmsg)
   type(dt_hook) :: out
   type(frame) :: f
   call dtf_begin(f, 175)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, transfer(c_funloc(hook), 0_int64))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -8854,8 +8842,8 @@ subroutine dt_autograd_push_saved_tensors_hooks(pack, unpack, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 178)
-  call dtf_give_object(f, 0, transfer(c_funloc(pack), 0_int64))
-  call dtf_give_object(f, 1, transfer(c_funloc(unpack), 0_int64))
+  call dtf_give(f, 0, transfer(c_funloc(pack), 0_int64))
+  call dtf_give(f, 1, transfer(c_funloc(unpack), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8876,7 +8864,7 @@ subroutine dt_hook_remove(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 180)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -8898,7 +8886,7 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   call dtf_give(f, 1, handle_of(inputs))
   call dtf_give(f, 2, handle_of(outputs))
   call dtf_give(f, 3, handle_of(saved))
-  call dtf_give_object(f, 4, transfer(c_funloc(backward), 0_int64))
+  call dtf_give(f, 4, transfer(c_funloc(backward), 0_int64))
   if (present(dirty)) call dtf_give(f, 5, handle_of(dirty))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -8920,9 +8908,9 @@ function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 182)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
@@ -8945,9 +8933,9 @@ function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, group
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 183)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
@@ -8973,9 +8961,9 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 184)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_padding)) call dtf_give(f, 5, output_padding)
@@ -9001,9 +8989,9 @@ function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 185)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
@@ -9026,9 +9014,9 @@ function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, group
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 186)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
@@ -9054,9 +9042,9 @@ function dt_conv_transpose2d(input, weight, bias, stride, padding, output_paddin
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 187)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_padding)) call dtf_give(f, 5, output_padding)
@@ -9082,9 +9070,9 @@ function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 188)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
@@ -9107,9 +9095,9 @@ function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, group
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 189)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
@@ -9136,9 +9124,9 @@ function dt_conv_transpose3d(input, weight, bias, stride, padding, output_paddin
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 190)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_padding)) call dtf_give(f, 5, output_padding)
@@ -9204,7 +9192,7 @@ function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 193)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
   if (present(dtype)) call dtf_give(f, 3, dtype)
@@ -9396,7 +9384,7 @@ function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 202)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
@@ -9417,7 +9405,7 @@ function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 203)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
@@ -9438,7 +9426,7 @@ function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, 
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 204)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
@@ -9460,7 +9448,7 @@ function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_fo
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 205)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, fill_value)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
@@ -9482,7 +9470,7 @@ function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) r
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 206)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
@@ -9503,7 +9491,7 @@ function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) r
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 207)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
@@ -9524,7 +9512,7 @@ function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) re
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 208)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
@@ -9546,7 +9534,7 @@ function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 209)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call give(f, 2, fill_value)
   if (present(dtype)) call dtf_give(f, 3, dtype)
@@ -9624,7 +9612,7 @@ function dt_to_ints(input, stat, errmsg) result(out)
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 213)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
   call dtf_end(f)
@@ -9638,7 +9626,7 @@ function dt_to_numbers(input, stat, errmsg) result(out)
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 214)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
   call dtf_end(f)
@@ -9652,7 +9640,7 @@ function dt_clone(input, memory_format, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 215)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -9671,7 +9659,7 @@ function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, er
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 216)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(non_blocking)) call dtf_give(f, 3, non_blocking)
@@ -9690,7 +9678,7 @@ function dt_cpu(input, memory_format, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 217)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -9707,7 +9695,7 @@ function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 218)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
   if (present(memory_format)) call dtf_give(f, 3, memory_format)
@@ -9724,7 +9712,7 @@ function dt_contiguous(input, memory_format, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 219)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -9739,8 +9727,8 @@ subroutine dt_copy_(input, src, non_blocking, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 220)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(src))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(src))
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9753,7 +9741,7 @@ subroutine dt_fill_(input, value, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 221)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -9765,7 +9753,7 @@ subroutine dt_zero_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 222)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -9790,7 +9778,7 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 224)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -9809,13 +9797,13 @@ function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers
   type(dt_data_loader) :: out
   type(frame) :: f
   call dtf_begin(f, 225)
-  call dtf_give_object(f, 0, handle_of(dataset))
+  call dtf_give(f, 0, handle_of(dataset))
   if (present(batch_size)) call dtf_give(f, 1, batch_size)
   if (present(shuffle)) call dtf_give(f, 2, shuffle)
   if (present(drop_last)) call dtf_give(f, 3, drop_last)
   if (present(num_workers)) call dtf_give(f, 4, num_workers)
   if (present(prefetch_factor)) call dtf_give(f, 5, prefetch_factor)
-  if (present(generator)) call dtf_give_object(f, 6, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 6, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -9828,7 +9816,7 @@ function dt_data_loader_len(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 226)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -9840,7 +9828,7 @@ subroutine dt_data_loader_start(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 227)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -9853,7 +9841,7 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 228)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -9885,7 +9873,7 @@ subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
-  if (present(progress)) call dtf_give_object(f, 3, transfer(c_funloc(progress), 0_int64))
+  if (present(progress)) call dtf_give(f, 3, transfer(c_funloc(progress), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -9919,7 +9907,7 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   call dtf_begin(f, 232)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
-  if (present(progress)) call dtf_give_object(f, 2, transfer(c_funloc(progress), 0_int64))
+  if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_tensors(tensors, f%args(2), f%args(3))
@@ -9952,7 +9940,7 @@ subroutine dt_save_checkpoint(path, names, tensors, progress, stat, errmsg)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
-  if (present(progress)) call dtf_give_object(f, 3, transfer(c_funloc(progress), 0_int64))
+  if (present(progress)) call dtf_give(f, 3, transfer(c_funloc(progress), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -9970,7 +9958,7 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   call dtf_begin(f, 235)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
-  if (present(progress)) call dtf_give_object(f, 2, transfer(c_funloc(progress), 0_int64))
+  if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_tensors(tensors, f%args(2), f%args(3))
@@ -10060,7 +10048,7 @@ subroutine dt_save_npy(path, array, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 241)
   call dtf_give(f, 0, path)
-  call dtf_give_object(f, 1, handle_of(array))
+  call dtf_give(f, 1, handle_of(array))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10341,7 +10329,7 @@ function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 260)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -10354,7 +10342,7 @@ function dt_tensor_is_pinned(input, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 261)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -10423,7 +10411,7 @@ function dt_stream_device(self, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 266)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -10437,7 +10425,7 @@ function dt_stream_native(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 267)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -10451,7 +10439,7 @@ subroutine dt_set_stream(device, stream, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 268)
   call dtf_give(f, 0, device)
-  if (present(stream)) call dtf_give_object(f, 1, handle_of(stream))
+  if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10462,7 +10450,7 @@ subroutine dt_stream_synchronize(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 269)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10474,7 +10462,7 @@ function dt_stream_query(self, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 270)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -10488,8 +10476,8 @@ subroutine dt_tensor_record_stream(input, stream, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 271)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(stream))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10516,7 +10504,7 @@ function dt_event_device(self, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 273)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -10529,8 +10517,8 @@ subroutine dt_event_record(self, stream, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 274)
-  call dtf_give_object(f, 0, handle_of(self))
-  if (present(stream)) call dtf_give_object(f, 1, handle_of(stream))
+  call dtf_give(f, 0, handle_of(self))
+  if (present(stream)) call dtf_give(f, 1, handle_of(stream))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10542,7 +10530,7 @@ subroutine dt_event_wait(self, device, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 275)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -10554,7 +10542,7 @@ subroutine dt_event_synchronize(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 276)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10566,7 +10554,7 @@ function dt_event_query(self, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 277)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -10580,8 +10568,8 @@ function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
   real(real64) :: out
   type(frame) :: f
   call dtf_begin(f, 278)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(end))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(end))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
   call dtf_end(f)
@@ -10608,7 +10596,7 @@ subroutine dt_graph_begin(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 280)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10619,7 +10607,7 @@ subroutine dt_graph_end(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 281)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10630,7 +10618,7 @@ subroutine dt_graph_abandon(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 282)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10642,7 +10630,7 @@ subroutine dt_graph_replay(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 283)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -10667,7 +10655,7 @@ function dt_linalg_cholesky(A, upper, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 285)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -10685,7 +10673,7 @@ subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
   call dtf_begin(f, 286)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
@@ -10702,7 +10690,7 @@ function dt_cholesky(input, upper, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 287)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -10718,8 +10706,8 @@ function dt_cholesky_solve(input, input2, upper, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 288)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(input2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -10734,7 +10722,7 @@ function dt_cholesky_inverse(input, upper, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 289)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -10751,7 +10739,7 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: pivots
   type(frame) :: f
   call dtf_begin(f, 290)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
   call hold(LU, f%args(0))
@@ -10772,7 +10760,7 @@ subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
   call dtf_begin(f, 291)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
@@ -10793,7 +10781,7 @@ subroutine dt_linalg_lu(A, P, L, U, pivot, stat, errmsg)
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
   call dtf_begin(f, 292)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
   call hold(P, f%args(0))
@@ -10814,8 +10802,8 @@ subroutine dt_lu_unpack(LU_data, LU_pivots, P, L, U, unpack_data, unpack_pivots,
   type(dt_tensor), intent(inout) :: U
   type(frame) :: f
   call dtf_begin(f, 293)
-  call dtf_give_object(f, 0, handle_of(LU_data))
-  call dtf_give_object(f, 1, handle_of(LU_pivots))
+  call dtf_give(f, 0, handle_of(LU_data))
+  call dtf_give(f, 1, handle_of(LU_pivots))
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
   if (present(unpack_pivots)) call dtf_give(f, 3, unpack_pivots)
   call tell(dtf_run(f), stat, errmsg)
@@ -10836,9 +10824,9 @@ function dt_linalg_lu_solve(LU, pivots, B, left, adjoint, stat, errmsg) result(o
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 294)
-  call dtf_give_object(f, 0, handle_of(LU))
-  call dtf_give_object(f, 1, handle_of(pivots))
-  call dtf_give_object(f, 2, handle_of(B))
+  call dtf_give(f, 0, handle_of(LU))
+  call dtf_give(f, 1, handle_of(pivots))
+  call dtf_give(f, 2, handle_of(B))
   if (present(left)) call dtf_give(f, 3, left)
   if (present(adjoint)) call dtf_give(f, 4, adjoint)
   call tell(dtf_run(f), stat, errmsg)
@@ -10855,9 +10843,9 @@ function dt_lu_solve(input, LU_data, LU_pivots, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 295)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(LU_data))
-  call dtf_give_object(f, 2, handle_of(LU_pivots))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(LU_data))
+  call dtf_give(f, 2, handle_of(LU_pivots))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -10873,8 +10861,8 @@ function dt_linalg_solve(A, B, left, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 296)
-  call dtf_give_object(f, 0, handle_of(A))
-  call dtf_give_object(f, 1, handle_of(B))
+  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -10893,8 +10881,8 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
   call dtf_begin(f, 297)
-  call dtf_give_object(f, 0, handle_of(A))
-  call dtf_give_object(f, 1, handle_of(B))
+  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
   if (present(check_errors)) call dtf_give(f, 3, check_errors)
   call tell(dtf_run(f), stat, errmsg)
@@ -10915,8 +10903,8 @@ function dt_linalg_solve_triangular(A, B, upper, left, unitriangular, stat, errm
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 298)
-  call dtf_give_object(f, 0, handle_of(A))
-  call dtf_give_object(f, 1, handle_of(B))
+  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 1, handle_of(B))
   call dtf_give(f, 2, upper)
   if (present(left)) call dtf_give(f, 3, left)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
@@ -10937,8 +10925,8 @@ subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, tr
   type(dt_tensor), intent(inout) :: cloned_coefficient
   type(frame) :: f
   call dtf_begin(f, 299)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(A))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(A))
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(transpose)) call dtf_give(f, 3, transpose)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
@@ -10955,7 +10943,7 @@ function dt_linalg_inv(A, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 300)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -10968,7 +10956,7 @@ function dt_inverse(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 301)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -10984,7 +10972,7 @@ subroutine dt_linalg_inv_ex(A, inverse, info, check_errors, stat, errmsg)
   type(dt_tensor), intent(inout) :: info
   type(frame) :: f
   call dtf_begin(f, 302)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call tell(dtf_run(f), stat, errmsg)
   call hold(inverse, f%args(0))
@@ -10999,7 +10987,7 @@ function dt_linalg_det(A, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 303)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11012,7 +11000,7 @@ function dt_det(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 304)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11026,7 +11014,7 @@ subroutine dt_linalg_slogdet(A, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
   call dtf_begin(f, 305)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(sign, f%args(0))
   call hold(logabsdet, f%args(2))
@@ -11041,7 +11029,7 @@ subroutine dt_slogdet(input, sign, logabsdet, stat, errmsg)
   type(dt_tensor), intent(inout) :: logabsdet
   type(frame) :: f
   call dtf_begin(f, 306)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(sign, f%args(0))
   call hold(logabsdet, f%args(2))
@@ -11055,7 +11043,7 @@ function dt_logdet(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 307)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11070,7 +11058,7 @@ subroutine dt_linalg_qr(A, Q, R, mode, stat, errmsg)
   type(dt_tensor), intent(inout) :: R
   type(frame) :: f
   call dtf_begin(f, 308)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
   call hold(Q, f%args(0))
@@ -11087,7 +11075,7 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   type(dt_tensor), intent(inout) :: tau
   type(frame) :: f
   call dtf_begin(f, 309)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(a, f%args(0))
   call hold(tau, f%args(2))
@@ -11102,8 +11090,8 @@ function dt_linalg_householder_product(A, tau, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 310)
-  call dtf_give_object(f, 0, handle_of(A))
-  call dtf_give_object(f, 1, handle_of(tau))
+  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 1, handle_of(tau))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11117,8 +11105,8 @@ function dt_orgqr(input, input2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 311)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(input2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(input2))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11135,9 +11123,9 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 312)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(input2))
-  call dtf_give_object(f, 2, handle_of(input3))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(input2))
+  call dtf_give(f, 2, handle_of(input3))
   if (present(left)) call dtf_give(f, 3, left)
   if (present(transpose)) call dtf_give(f, 4, transpose)
   call tell(dtf_run(f), stat, errmsg)
@@ -11155,7 +11143,7 @@ subroutine dt_linalg_eigh(A, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   type(dt_tensor), intent(inout) :: eigenvectors
   type(frame) :: f
   call dtf_begin(f, 313)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
   call hold(eigenvalues, f%args(0))
@@ -11171,7 +11159,7 @@ function dt_linalg_eigvalsh(A, UPLO, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 314)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11189,7 +11177,7 @@ subroutine dt_linalg_svd(A, U, S, Vh, full_matrices, driver, stat, errmsg)
   type(dt_tensor), intent(inout) :: Vh
   type(frame) :: f
   call dtf_begin(f, 315)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
   call tell(dtf_run(f), stat, errmsg)
@@ -11207,7 +11195,7 @@ function dt_linalg_svdvals(A, driver, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 316)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11225,7 +11213,7 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   type(dt_tensor), intent(inout) :: V
   type(frame) :: f
   call dtf_begin(f, 317)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
   call tell(dtf_run(f), stat, errmsg)
@@ -11245,7 +11233,7 @@ function dt_linalg_pinv(A, atol, rtol, hermitian, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 318)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
@@ -11264,7 +11252,7 @@ function dt_linalg_matrix_rank(A, atol, rtol, hermitian, stat, errmsg) result(ou
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 319)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
@@ -11287,8 +11275,8 @@ subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rco
   type(dt_tensor), intent(inout) :: singular_values
   type(frame) :: f
   call dtf_begin(f, 320)
-  call dtf_give_object(f, 0, handle_of(A))
-  call dtf_give_object(f, 1, handle_of(B))
+  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 1, handle_of(B))
   if (present(rcond)) call dtf_give(f, 2, rcond)
   if (present(driver)) call dtf_give(f, 3, driver)
   call tell(dtf_run(f), stat, errmsg)
@@ -11308,7 +11296,7 @@ function dt_linalg_cond(A, p, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 321)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(p)) call give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11322,7 +11310,7 @@ function dt_linalg_matrix_exp(A, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 322)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11335,7 +11323,7 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 323)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11350,7 +11338,7 @@ function dt_linalg_tensorinv(A, ind, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 324)
-  call dtf_give_object(f, 0, handle_of(A))
+  call dtf_give(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11366,8 +11354,8 @@ function dt_linalg_tensorsolve(A, B, dims, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 325)
-  call dtf_give_object(f, 0, handle_of(A))
-  call dtf_give_object(f, 1, handle_of(B))
+  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11386,8 +11374,8 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 326)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(positions)) call dtf_give_object(f, 1, handle_of(positions))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(positions)) call dtf_give(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
   if (present(interleaved)) call dtf_give(f, 3, interleaved)
   call tell(dtf_run(f), stat, errmsg)
@@ -11406,7 +11394,7 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 327)
-  call dtf_give_object(f, 0, handle_of(positions))
+  call dtf_give(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
   call tell(dtf_run(f), stat, errmsg)
@@ -11424,7 +11412,7 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 328)
-  call dtf_give_object(f, 0, handle_of(logits))
+  call dtf_give(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
   call tell(dtf_run(f), stat, errmsg)
@@ -11444,11 +11432,11 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 329)
-  call dtf_give_object(f, 0, handle_of(logits))
+  call dtf_give(f, 0, handle_of(logits))
   if (present(temperature)) call dtf_give(f, 1, temperature)
   if (present(top_k)) call dtf_give(f, 2, top_k)
   if (present(top_p)) call dtf_give(f, 3, top_p)
-  if (present(generator)) call dtf_give_object(f, 4, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 4, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11480,9 +11468,9 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(frame) :: f
   call dtf_begin(f, 331)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(key))
-  call dtf_give_object(f, 2, handle_of(value))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(key))
+  call dtf_give(f, 2, handle_of(value))
   call tell(dtf_run(f), stat, errmsg)
   call hold(keys, f%args(0))
   call hold(values, f%args(2))
@@ -11496,7 +11484,7 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 332)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -11510,7 +11498,7 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 333)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -11526,9 +11514,9 @@ subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 334)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(place))
-  call dtf_give_object(f, 2, handle_of(seen))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(place))
+  call dtf_give(f, 2, handle_of(seen))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -11540,7 +11528,7 @@ subroutine dt_kv_cache_settle(self, length, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 335)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -11553,7 +11541,7 @@ function dt_kv_cache_place(self, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 336)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11566,7 +11554,7 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 337)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11600,21 +11588,21 @@ function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 338)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(input))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(input))
   call dtf_give(f, 2, heads)
-  call dtf_give_object(f, 3, handle_of(norm1_weight))
-  if (present(norm1_bias)) call dtf_give_object(f, 4, handle_of(norm1_bias))
-  call dtf_give_object(f, 5, handle_of(qkv_weight))
-  if (present(qkv_bias)) call dtf_give_object(f, 6, handle_of(qkv_bias))
-  call dtf_give_object(f, 7, handle_of(out_weight))
-  if (present(out_bias)) call dtf_give_object(f, 8, handle_of(out_bias))
-  call dtf_give_object(f, 9, handle_of(norm2_weight))
-  if (present(norm2_bias)) call dtf_give_object(f, 10, handle_of(norm2_bias))
-  call dtf_give_object(f, 11, handle_of(up_weight))
-  if (present(up_bias)) call dtf_give_object(f, 12, handle_of(up_bias))
-  call dtf_give_object(f, 13, handle_of(down_weight))
-  if (present(down_bias)) call dtf_give_object(f, 14, handle_of(down_bias))
+  call dtf_give(f, 3, handle_of(norm1_weight))
+  if (present(norm1_bias)) call dtf_give(f, 4, handle_of(norm1_bias))
+  call dtf_give(f, 5, handle_of(qkv_weight))
+  if (present(qkv_bias)) call dtf_give(f, 6, handle_of(qkv_bias))
+  call dtf_give(f, 7, handle_of(out_weight))
+  if (present(out_bias)) call dtf_give(f, 8, handle_of(out_bias))
+  call dtf_give(f, 9, handle_of(norm2_weight))
+  if (present(norm2_bias)) call dtf_give(f, 10, handle_of(norm2_bias))
+  call dtf_give(f, 11, handle_of(up_weight))
+  if (present(up_bias)) call dtf_give(f, 12, handle_of(up_bias))
+  call dtf_give(f, 13, handle_of(down_weight))
+  if (present(down_bias)) call dtf_give(f, 14, handle_of(down_bias))
   if (present(eps)) call dtf_give(f, 15, eps)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11632,7 +11620,7 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 339)
   call dtf_give(f, 0, handle_of(grads))
-  call dtf_give_object(f, 1, handle_of(scale))
+  call dtf_give(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11650,9 +11638,9 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 340)
-  call dtf_give_object(f, 0, handle_of(scale))
-  call dtf_give_object(f, 1, handle_of(growth_tracker))
-  call dtf_give_object(f, 2, handle_of(found_inf))
+  call dtf_give(f, 0, handle_of(scale))
+  call dtf_give(f, 1, handle_of(growth_tracker))
+  call dtf_give(f, 2, handle_of(found_inf))
   call dtf_give(f, 3, growth_factor)
   call dtf_give(f, 4, backoff_factor)
   call dtf_give(f, 5, growth_interval)
@@ -11687,8 +11675,8 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 342)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(outputs))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11702,8 +11690,8 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 343)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -11716,8 +11704,8 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 344)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(optimizer))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -11730,7 +11718,7 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 345)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -11744,7 +11732,7 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 346)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11757,8 +11745,8 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 347)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(state))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -11772,7 +11760,7 @@ function dt_index(input, indices, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 348)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11789,9 +11777,9 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 349)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
-  call dtf_give_object(f, 2, handle_of(values))
+  call dtf_give(f, 2, handle_of(values))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11807,9 +11795,9 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 350)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
-  call dtf_give_object(f, 2, handle_of(values))
+  call dtf_give(f, 2, handle_of(values))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -11824,9 +11812,9 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 351)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
+  call dtf_give(f, 2, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11843,10 +11831,10 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 352)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(source))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(source))
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11863,10 +11851,10 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 353)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(source))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(source))
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -11882,9 +11870,9 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 354)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
+  call dtf_give(f, 2, handle_of(index))
   if (present(sparse_grad)) call dtf_give(f, 3, sparse_grad)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11902,9 +11890,9 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 355)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
+  call dtf_give(f, 2, handle_of(index))
   call give(f, 3, src)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11920,9 +11908,9 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 356)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
+  call dtf_give(f, 2, handle_of(index))
   call give(f, 3, src)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -11938,10 +11926,10 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 357)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(src))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(src))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -11956,10 +11944,10 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 358)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(src))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(src))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -11977,10 +11965,10 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 359)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(src))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(src))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
@@ -11999,10 +11987,10 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 360)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(src))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(src))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
@@ -12021,10 +12009,10 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 361)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(source))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(source))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
@@ -12043,10 +12031,10 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 362)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(source))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(source))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
@@ -12063,9 +12051,9 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 363)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
+  call dtf_give(f, 2, handle_of(index))
   call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12081,9 +12069,9 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 364)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
+  call dtf_give(f, 2, handle_of(index))
   call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -12099,10 +12087,10 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 365)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(source))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12117,10 +12105,10 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 366)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call dtf_give_object(f, 2, handle_of(index))
-  call dtf_give_object(f, 3, handle_of(source))
+  call dtf_give(f, 2, handle_of(index))
+  call dtf_give(f, 3, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -12135,9 +12123,9 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 367)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mask))
-  call dtf_give_object(f, 2, handle_of(source))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mask))
+  call dtf_give(f, 2, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12151,9 +12139,9 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 368)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mask))
-  call dtf_give_object(f, 2, handle_of(source))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mask))
+  call dtf_give(f, 2, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -12166,8 +12154,8 @@ function dt_take(input, index, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 369)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(index))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12182,8 +12170,8 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 370)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(indices))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12200,9 +12188,9 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 371)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(index))
-  call dtf_give_object(f, 2, handle_of(source))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(index))
+  call dtf_give(f, 2, handle_of(source))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12218,9 +12206,9 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 372)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(index))
-  call dtf_give_object(f, 2, handle_of(source))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(index))
+  call dtf_give(f, 2, handle_of(source))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -12236,7 +12224,7 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 373)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
   call tell(dtf_run(f), stat, errmsg)
@@ -12252,8 +12240,8 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 374)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mask))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12266,7 +12254,7 @@ function dt_nonzero(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 375)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12280,7 +12268,7 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 376)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12295,7 +12283,7 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 377)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12309,7 +12297,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 378)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -12323,7 +12311,7 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 379)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12337,7 +12325,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 380)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -12352,7 +12340,7 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 381)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
@@ -12369,7 +12357,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 382)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
   if (present(tensors)) call dtf_give(f, 3, handle_of(tensors))
@@ -12391,11 +12379,11 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 383)
-  call dtf_give_object(f, 0, handle_of(data))
+  call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, reduce)
-  if (present(lengths)) call dtf_give_object(f, 2, handle_of(lengths))
-  if (present(indices)) call dtf_give_object(f, 3, handle_of(indices))
-  if (present(offsets)) call dtf_give_object(f, 4, handle_of(offsets))
+  if (present(lengths)) call dtf_give(f, 2, handle_of(lengths))
+  if (present(indices)) call dtf_give(f, 3, handle_of(indices))
+  if (present(offsets)) call dtf_give(f, 4, handle_of(offsets))
   if (present(axis)) call dtf_give(f, 5, axis)
   if (present(unsafe)) call dtf_give(f, 6, unsafe)
   if (present(initial)) call give(f, 7, initial)
@@ -12412,8 +12400,8 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 384)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12427,8 +12415,8 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 385)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mat2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12442,8 +12430,8 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 386)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mat2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12460,9 +12448,9 @@ function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 387)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(batch1))
-  call dtf_give_object(f, 2, handle_of(batch2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12480,9 +12468,9 @@ subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 388)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(batch1))
-  call dtf_give_object(f, 2, handle_of(batch2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12500,9 +12488,9 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 389)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(batch1))
-  call dtf_give_object(f, 2, handle_of(batch2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12520,9 +12508,9 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 390)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(batch1))
-  call dtf_give_object(f, 2, handle_of(batch2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(batch1))
+  call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12537,8 +12525,8 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 391)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(vec))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12555,9 +12543,9 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 392)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mat))
-  call dtf_give_object(f, 2, handle_of(vec))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mat))
+  call dtf_give(f, 2, handle_of(vec))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12575,9 +12563,9 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 393)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mat))
-  call dtf_give_object(f, 2, handle_of(vec))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mat))
+  call dtf_give(f, 2, handle_of(vec))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12592,8 +12580,8 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 394)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12607,8 +12595,8 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 395)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(tensor))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12625,9 +12613,9 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 396)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mat1))
-  call dtf_give_object(f, 2, handle_of(mat2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mat1))
+  call dtf_give(f, 2, handle_of(mat2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12645,9 +12633,9 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 397)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mat1))
-  call dtf_give_object(f, 2, handle_of(mat2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mat1))
+  call dtf_give(f, 2, handle_of(mat2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12662,8 +12650,8 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 398)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(vec2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12680,9 +12668,9 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 399)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(vec1))
-  call dtf_give_object(f, 2, handle_of(vec2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(vec1))
+  call dtf_give(f, 2, handle_of(vec2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12700,9 +12688,9 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 400)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(vec1))
-  call dtf_give_object(f, 2, handle_of(vec2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(vec1))
+  call dtf_give(f, 2, handle_of(vec2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -12718,8 +12706,8 @@ function dt_inner(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 401)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12734,8 +12722,8 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 402)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12750,8 +12738,8 @@ function dt_kron(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 403)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12782,8 +12770,8 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 405)
-  call dtf_give_object(f, 0, handle_of(a))
-  call dtf_give_object(f, 1, handle_of(b))
+  call dtf_give(f, 0, handle_of(a))
+  call dtf_give(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12800,8 +12788,8 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 406)
-  call dtf_give_object(f, 0, handle_of(a))
-  call dtf_give_object(f, 1, handle_of(b))
+  call dtf_give(f, 0, handle_of(a))
+  call dtf_give(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
   call dtf_give(f, 3, dims_b)
   call tell(dtf_run(f), stat, errmsg)
@@ -12819,10 +12807,10 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 407)
-  call dtf_give_object(f, 0, handle_of(input1))
-  call dtf_give_object(f, 1, handle_of(input2))
-  call dtf_give_object(f, 2, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input1))
+  call dtf_give(f, 1, handle_of(input2))
+  call dtf_give(f, 2, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12836,8 +12824,8 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 408)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12851,7 +12839,7 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 409)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12892,7 +12880,7 @@ function dt_trace(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 412)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -12908,7 +12896,7 @@ function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 413)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
@@ -12926,8 +12914,8 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 414)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12943,8 +12931,8 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 415)
-  call dtf_give_object(f, 0, handle_of(x))
-  call dtf_give_object(f, 1, handle_of(y))
+  call dtf_give(f, 0, handle_of(x))
+  call dtf_give(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12962,7 +12950,7 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 416)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -12983,7 +12971,7 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 417)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -13002,7 +12990,7 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 418)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -13021,7 +13009,7 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 419)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -13041,8 +13029,8 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 420)
-  call dtf_give_object(f, 0, handle_of(x1))
-  call dtf_give_object(f, 1, handle_of(x2))
+  call dtf_give(f, 0, handle_of(x1))
+  call dtf_give(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -13061,8 +13049,8 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 421)
-  call dtf_give_object(f, 0, handle_of(x1))
-  call dtf_give_object(f, 1, handle_of(x2))
+  call dtf_give(f, 0, handle_of(x1))
+  call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(keepdim)) call dtf_give(f, 4, keepdim)
@@ -13080,8 +13068,8 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 422)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13098,8 +13086,8 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 423)
-  call dtf_give_object(f, 0, handle_of(x1))
-  call dtf_give_object(f, 1, handle_of(x2))
+  call dtf_give(f, 0, handle_of(x1))
+  call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
   if (present(compute_mode)) call dtf_give(f, 3, compute_mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -13116,7 +13104,7 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 424)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13133,7 +13121,7 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 425)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
   call give(f, 3, maxnorm)
@@ -13151,7 +13139,7 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 426)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
   call give(f, 3, maxnorm)
@@ -13169,7 +13157,7 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 427)
-  call dtf_give_object(f, 0, handle_of(x))
+  call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
   call tell(dtf_run(f), stat, errmsg)
@@ -13186,7 +13174,7 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 428)
-  call dtf_give_object(f, 0, handle_of(x))
+  call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13203,10 +13191,10 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 429)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
-  if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -13222,10 +13210,10 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 430)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
-  if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -13242,8 +13230,8 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 431)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(beta)) call dtf_give(f, 3, beta)
   call tell(dtf_run(f), stat, errmsg)
@@ -13262,11 +13250,11 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 432)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(delta)) call dtf_give(f, 3, delta)
-  if (present(weight)) call dtf_give_object(f, 4, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 4, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -13282,8 +13270,8 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 433)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(log_target)) call dtf_give(f, 3, log_target)
   call tell(dtf_run(f), stat, errmsg)
@@ -13304,8 +13292,8 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 434)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
   if (present(full)) call dtf_give(f, 3, full)
   if (present(eps)) call dtf_give(f, 4, eps)
@@ -13328,8 +13316,8 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 435)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   call give(f, 2, var)
   if (present(full)) call dtf_give(f, 3, full)
   if (present(eps)) call dtf_give(f, 4, eps)
@@ -13348,8 +13336,8 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 436)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13367,8 +13355,8 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 437)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
@@ -13387,9 +13375,9 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 438)
-  call dtf_give_object(f, 0, handle_of(input1))
-  call dtf_give_object(f, 1, handle_of(input2))
-  call dtf_give_object(f, 2, handle_of(target))
+  call dtf_give(f, 0, handle_of(input1))
+  call dtf_give(f, 1, handle_of(input2))
+  call dtf_give(f, 2, handle_of(target))
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
@@ -13409,9 +13397,9 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 439)
-  call dtf_give_object(f, 0, handle_of(input1))
-  call dtf_give_object(f, 1, handle_of(input2))
-  call dtf_give_object(f, 2, handle_of(target))
+  call dtf_give(f, 0, handle_of(input1))
+  call dtf_give(f, 1, handle_of(input2))
+  call dtf_give(f, 2, handle_of(target))
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
@@ -13433,9 +13421,9 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 440)
-  call dtf_give_object(f, 0, handle_of(anchor))
-  call dtf_give_object(f, 1, handle_of(positive))
-  call dtf_give_object(f, 2, handle_of(negative))
+  call dtf_give(f, 0, handle_of(anchor))
+  call dtf_give(f, 1, handle_of(positive))
+  call dtf_give(f, 2, handle_of(negative))
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(p)) call dtf_give(f, 4, p)
   if (present(eps)) call dtf_give(f, 5, eps)
@@ -13459,11 +13447,11 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 441)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
   if (present(margin)) call dtf_give(f, 3, margin)
-  if (present(weight)) call dtf_give_object(f, 4, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 4, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13480,8 +13468,8 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 442)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13498,9 +13486,9 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 443)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13518,9 +13506,9 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 444)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 3, ignore_index)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
@@ -13544,10 +13532,10 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 445)
-  call dtf_give_object(f, 0, handle_of(log_probs))
-  call dtf_give_object(f, 1, handle_of(targets))
-  call dtf_give_object(f, 2, handle_of(input_lengths))
-  call dtf_give_object(f, 3, handle_of(target_lengths))
+  call dtf_give(f, 0, handle_of(log_probs))
+  call dtf_give(f, 1, handle_of(targets))
+  call dtf_give(f, 2, handle_of(input_lengths))
+  call dtf_give(f, 3, handle_of(target_lengths))
   if (present(blank)) call dtf_give(f, 4, blank)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   if (present(zero_infinity)) call dtf_give(f, 6, zero_infinity)
@@ -13568,9 +13556,9 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 446)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 3, ignore_index)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   if (present(label_smoothing)) call dtf_give(f, 5, label_smoothing)
@@ -13595,11 +13583,11 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 447)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(linear_weight))
-  call dtf_give_object(f, 2, handle_of(target))
-  if (present(linear_bias)) call dtf_give_object(f, 3, handle_of(linear_bias))
-  if (present(weight)) call dtf_give_object(f, 4, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(linear_weight))
+  call dtf_give(f, 2, handle_of(target))
+  if (present(linear_bias)) call dtf_give(f, 3, handle_of(linear_bias))
+  if (present(weight)) call dtf_give(f, 4, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 5, reduction)
   if (present(ignore_index)) call dtf_give(f, 6, ignore_index)
   if (present(label_smoothing)) call dtf_give(f, 7, label_smoothing)
@@ -13619,9 +13607,9 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 448)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13639,11 +13627,11 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 449)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(target))
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(target))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
-  if (present(pos_weight)) call dtf_give_object(f, 4, handle_of(pos_weight))
+  if (present(pos_weight)) call dtf_give(f, 4, handle_of(pos_weight))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -13658,9 +13646,9 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 450)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(input))
-  if (present(target)) call dtf_give_object(f, 2, handle_of(target))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(input))
+  if (present(target)) call dtf_give(f, 2, handle_of(target))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -13675,7 +13663,7 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 451)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13691,7 +13679,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 452)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -13715,13 +13703,13 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 453)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(tokens))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
   if (present(temperature)) call dtf_give(f, 3, temperature)
   if (present(top_k)) call dtf_give(f, 4, top_k)
   if (present(top_p)) call dtf_give(f, 5, top_p)
-  if (present(generator)) call dtf_give_object(f, 6, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 6, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -13734,7 +13722,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 454)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -13748,7 +13736,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 455)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13761,7 +13749,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 456)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -13775,7 +13763,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 457)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -13790,7 +13778,7 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
   call dtf_begin(f, 458)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_tensors(tensors, f%args(2), f%args(3))
@@ -13805,7 +13793,7 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
   call dtf_begin(f, 459)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_tensors(tensors, f%args(2), f%args(3))
@@ -13821,7 +13809,7 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
   call dtf_begin(f, 460)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_tensors(tensors, f%args(2), f%args(3))
@@ -13837,7 +13825,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 461)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
   if (present(strict)) call dtf_give(f, 3, strict)
@@ -13852,7 +13840,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 462)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13866,7 +13854,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 463)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
   call tell(dtf_run(f), stat, errmsg)
@@ -13882,7 +13870,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 464)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -13895,7 +13883,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 465)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -13907,7 +13895,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 466)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13920,7 +13908,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 467)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13933,7 +13921,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 468)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13946,7 +13934,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 469)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -13960,7 +13948,7 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 470)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13989,9 +13977,9 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 472)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
-  call dtf_give_object(f, 2, handle_of(param))
+  call dtf_give(f, 2, handle_of(param))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14004,9 +13992,9 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 473)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
-  call dtf_give_object(f, 2, handle_of(buffer))
+  call dtf_give(f, 2, handle_of(buffer))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14019,9 +14007,9 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 474)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
-  call dtf_give_object(f, 2, handle_of(child))
+  call dtf_give(f, 2, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14044,8 +14032,8 @@ subroutine dt_module_append(self, child, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 476)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(child))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14059,9 +14047,9 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 477)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -14080,9 +14068,9 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 478)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 2, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   call dtf_give(f, 3, activation)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14105,11 +14093,11 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 479)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
-  if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
-  if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 4, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
+  if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
+  if (present(weight)) call dtf_give(f, 3, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 4, handle_of(bias))
   if (present(training)) call dtf_give(f, 5, training)
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
@@ -14137,15 +14125,15 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 480)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
-  if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
-  if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 4, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
+  if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
+  if (present(weight)) call dtf_give(f, 3, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 4, handle_of(bias))
   if (present(training)) call dtf_give(f, 5, training)
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
-  if (present(addend)) call dtf_give_object(f, 8, handle_of(addend))
+  if (present(addend)) call dtf_give(f, 8, handle_of(addend))
   if (present(limit)) call dtf_give(f, 9, limit)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14164,10 +14152,10 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 481)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14185,9 +14173,9 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 482)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14206,10 +14194,10 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 483)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
-  if (present(weight)) call dtf_give_object(f, 2, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 3, handle_of(bias))
+  if (present(weight)) call dtf_give(f, 2, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14230,11 +14218,11 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 484)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(running_mean)) call dtf_give_object(f, 1, handle_of(running_mean))
-  if (present(running_var)) call dtf_give_object(f, 2, handle_of(running_var))
-  if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
-  if (present(bias)) call dtf_give_object(f, 4, handle_of(bias))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
+  if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
+  if (present(weight)) call dtf_give(f, 3, handle_of(weight))
+  if (present(bias)) call dtf_give(f, 4, handle_of(bias))
   if (present(use_input_stats)) call dtf_give(f, 5, use_input_stats)
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
@@ -14255,7 +14243,7 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 485)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
   if (present(beta)) call dtf_give(f, 3, beta)
@@ -14274,7 +14262,7 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 486)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -14291,7 +14279,7 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 487)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -14308,7 +14296,7 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 488)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14324,7 +14312,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 489)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14340,7 +14328,7 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 490)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14356,7 +14344,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 491)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14372,7 +14360,7 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 492)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14388,7 +14376,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 493)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14405,7 +14393,7 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 494)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14421,7 +14409,7 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 495)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14438,7 +14426,7 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 496)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14454,7 +14442,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 497)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14470,7 +14458,7 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 498)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14486,7 +14474,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 499)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
@@ -14503,7 +14491,7 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 500)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(training)) call dtf_give(f, 3, training)
@@ -14521,7 +14509,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 501)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(training)) call dtf_give(f, 3, training)
@@ -14541,7 +14529,7 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 502)
-  call dtf_give_object(f, 0, handle_of(logits))
+  call dtf_give(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
   if (present(eps)) call dtf_give(f, 3, eps)
@@ -14564,8 +14552,8 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 503)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
   if (present(max_norm)) call dtf_give(f, 3, max_norm)
   if (present(norm_type)) call dtf_give(f, 4, norm_type)
@@ -14594,15 +14582,15 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 504)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
-  if (present(offsets)) call dtf_give_object(f, 2, handle_of(offsets))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
+  if (present(offsets)) call dtf_give(f, 2, handle_of(offsets))
   if (present(max_norm)) call dtf_give(f, 3, max_norm)
   if (present(norm_type)) call dtf_give(f, 4, norm_type)
   if (present(scale_grad_by_freq)) call dtf_give(f, 5, scale_grad_by_freq)
   if (present(mode)) call dtf_give(f, 6, mode)
   if (present(sparse)) call dtf_give(f, 7, sparse)
-  if (present(per_sample_weights)) call dtf_give_object(f, 8, handle_of(per_sample_weights))
+  if (present(per_sample_weights)) call dtf_give(f, 8, handle_of(per_sample_weights))
   if (present(include_last_offset)) call dtf_give(f, 9, include_last_offset)
   if (present(padding_idx)) call dtf_give(f, 10, padding_idx)
   call tell(dtf_run(f), stat, errmsg)
@@ -14623,7 +14611,7 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 505)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, scale)
   call give(f, 2, zero_point)
   call dtf_give(f, 3, quant_min)
@@ -14646,9 +14634,9 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 506)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(scale))
-  call dtf_give_object(f, 2, handle_of(zero_point))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(scale))
+  call dtf_give(f, 2, handle_of(zero_point))
   call dtf_give(f, 3, axis)
   call dtf_give(f, 4, quant_min)
   call dtf_give(f, 5, quant_max)
@@ -14664,7 +14652,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 507)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14677,7 +14665,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 508)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14690,7 +14678,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 509)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14702,7 +14690,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 510)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14716,7 +14704,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 511)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14729,7 +14717,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 512)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -14744,7 +14732,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   real(real64) :: out
   type(frame) :: f
   call dtf_begin(f, 513)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
   call tell(dtf_run(f), stat, errmsg)
@@ -14761,7 +14749,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 514)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
   if (present(group)) call dtf_give(f, 3, group)
@@ -14778,7 +14766,7 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
   call dtf_begin(f, 515)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_tensors(tensors, f%args(2), f%args(3))
@@ -14794,7 +14782,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 516)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
@@ -14807,7 +14795,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 517)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14819,7 +14807,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 518)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -14833,7 +14821,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 519)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
   call dtf_end(f)
@@ -14914,7 +14902,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   call give(f, 4, lr)
   call dtf_give(f, 5, settings)
   call dtf_give(f, 6, first)
-  call dtf_give_object(f, 7, handle_of(found_inf))
+  call dtf_give(f, 7, handle_of(found_inf))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14926,7 +14914,7 @@ function dt_neg(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 524)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -14938,7 +14926,7 @@ subroutine dt_neg_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 525)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14950,7 +14938,7 @@ function dt_abs(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 526)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -14962,7 +14950,7 @@ subroutine dt_abs_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 527)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14974,7 +14962,7 @@ function dt_sign(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 528)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -14986,7 +14974,7 @@ subroutine dt_sign_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 529)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14998,7 +14986,7 @@ function dt_floor(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 530)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15010,7 +14998,7 @@ subroutine dt_floor_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 531)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15022,7 +15010,7 @@ function dt_ceil(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 532)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15034,7 +15022,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 533)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15046,7 +15034,7 @@ function dt_round(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 534)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15058,7 +15046,7 @@ subroutine dt_round_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 535)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15070,7 +15058,7 @@ function dt_trunc(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 536)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15082,7 +15070,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 537)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15094,7 +15082,7 @@ function dt_exp(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 538)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15106,7 +15094,7 @@ subroutine dt_exp_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 539)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15118,7 +15106,7 @@ function dt_log(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 540)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15130,7 +15118,7 @@ subroutine dt_log_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 541)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15142,7 +15130,7 @@ function dt_log1p(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 542)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15154,7 +15142,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 543)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15166,7 +15154,7 @@ function dt_sqrt(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 544)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15178,7 +15166,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 545)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15190,7 +15178,7 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 546)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15202,7 +15190,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 547)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15214,7 +15202,7 @@ function dt_square(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 548)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15226,7 +15214,7 @@ subroutine dt_square_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 549)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15238,7 +15226,7 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 550)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15250,7 +15238,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 551)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15262,7 +15250,7 @@ function dt_sin(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 552)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15274,7 +15262,7 @@ subroutine dt_sin_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 553)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15286,7 +15274,7 @@ function dt_cos(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 554)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15298,7 +15286,7 @@ subroutine dt_cos_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 555)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15310,7 +15298,7 @@ function dt_tanh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 556)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15322,7 +15310,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 557)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15334,7 +15322,7 @@ function dt_erf(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 558)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15346,7 +15334,7 @@ subroutine dt_erf_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 559)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15358,7 +15346,7 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 560)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15370,7 +15358,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 561)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15382,7 +15370,7 @@ function dt_relu(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 562)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15394,7 +15382,7 @@ subroutine dt_relu_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 563)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15407,7 +15395,7 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 564)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15421,7 +15409,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 565)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15435,7 +15423,7 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 566)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15449,7 +15437,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 567)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15464,7 +15452,7 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 568)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
   call tell(dtf_run(f), stat, errmsg)
@@ -15479,7 +15467,7 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 569)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15492,7 +15480,7 @@ function dt_silu(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 570)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15504,7 +15492,7 @@ subroutine dt_silu_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 571)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15517,7 +15505,7 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 572)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15532,7 +15520,7 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 573)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15546,7 +15534,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 574)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15560,7 +15548,7 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 575)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15574,7 +15562,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 576)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15590,7 +15578,7 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 577)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15606,7 +15594,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 578)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15622,7 +15610,7 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 579)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15638,7 +15626,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 580)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15654,7 +15642,7 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 581)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15670,7 +15658,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 582)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15686,7 +15674,7 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 583)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15702,7 +15690,7 @@ function dt_mul(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 584)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15716,7 +15704,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 585)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15730,7 +15718,7 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 586)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15744,7 +15732,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 587)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15759,7 +15747,7 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 588)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -15775,7 +15763,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 589)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -15790,7 +15778,7 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 590)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15804,7 +15792,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 591)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15818,7 +15806,7 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 592)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15832,7 +15820,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 593)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15860,7 +15848,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 595)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15874,8 +15862,8 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 596)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15889,8 +15877,8 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 597)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15905,7 +15893,7 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 598)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
   call tell(dtf_run(f), stat, errmsg)
@@ -15921,7 +15909,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 599)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
   call tell(dtf_run(f), stat, errmsg)
@@ -15935,7 +15923,7 @@ function dt_relu6(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 600)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15947,7 +15935,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 601)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15959,7 +15947,7 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 602)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15971,7 +15959,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 603)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -15983,7 +15971,7 @@ function dt_hardswish(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 604)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -15995,7 +15983,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 605)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16008,7 +15996,7 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 606)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16023,7 +16011,7 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 607)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16037,7 +16025,7 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 608)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16052,7 +16040,7 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 609)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
@@ -16068,7 +16056,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 610)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
@@ -16082,7 +16070,7 @@ function dt_softsign(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 611)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16095,7 +16083,7 @@ function dt_selu(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 612)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16107,7 +16095,7 @@ subroutine dt_selu_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 613)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16120,7 +16108,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 614)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16134,7 +16122,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 615)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16147,7 +16135,7 @@ function dt_mish(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 616)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16159,7 +16147,7 @@ subroutine dt_mish_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 617)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16172,7 +16160,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 618)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16187,8 +16175,8 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 619)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(weight))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16203,7 +16191,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 620)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -16219,7 +16207,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 621)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16233,7 +16221,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 622)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16247,7 +16235,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 623)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16261,7 +16249,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 624)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16275,7 +16263,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 625)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16289,7 +16277,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 626)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16303,7 +16291,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 627)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16317,7 +16305,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 628)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16331,7 +16319,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 629)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16345,7 +16333,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 630)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16359,7 +16347,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 631)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16373,7 +16361,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 632)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16386,7 +16374,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 633)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16399,7 +16387,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 634)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16412,7 +16400,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 635)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16425,7 +16413,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 636)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16437,7 +16425,7 @@ subroutine dt_logical_not_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 637)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16450,8 +16438,8 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 638)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16464,8 +16452,8 @@ subroutine dt_logical_and_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 639)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16478,8 +16466,8 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 640)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16492,8 +16480,8 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 641)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16506,8 +16494,8 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 642)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16520,8 +16508,8 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 643)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16534,7 +16522,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 644)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16548,7 +16536,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 645)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16562,7 +16550,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 646)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16576,7 +16564,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 647)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16590,7 +16578,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 648)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16604,7 +16592,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 649)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16619,7 +16607,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 650)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16633,7 +16621,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 651)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16648,7 +16636,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 652)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16662,7 +16650,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 653)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16675,7 +16663,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 654)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16690,7 +16678,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 655)
-  call dtf_give_object(f, 0, handle_of(condition))
+  call dtf_give(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16707,8 +16695,8 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 656)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mask))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16723,8 +16711,8 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 657)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(mask))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16737,7 +16725,7 @@ function dt_tan(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 658)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16749,7 +16737,7 @@ subroutine dt_tan_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 659)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16761,7 +16749,7 @@ function dt_asin(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 660)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16773,7 +16761,7 @@ subroutine dt_asin_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 661)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16785,7 +16773,7 @@ function dt_acos(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 662)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16797,7 +16785,7 @@ subroutine dt_acos_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 663)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16809,7 +16797,7 @@ function dt_atan(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 664)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16821,7 +16809,7 @@ subroutine dt_atan_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 665)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16833,7 +16821,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 666)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16845,7 +16833,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 667)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16857,7 +16845,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 668)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16869,7 +16857,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 669)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16881,7 +16869,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 670)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16893,7 +16881,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 671)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16905,7 +16893,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 672)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16917,7 +16905,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 673)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16929,7 +16917,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 674)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16941,7 +16929,7 @@ subroutine dt_atanh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 675)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16954,8 +16942,8 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 676)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16968,8 +16956,8 @@ subroutine dt_atan2_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 677)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -16982,8 +16970,8 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 678)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -16996,8 +16984,8 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 679)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17009,7 +16997,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 680)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17021,7 +17009,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 681)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17033,7 +17021,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 682)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17045,7 +17033,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 683)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17057,7 +17045,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 684)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17069,7 +17057,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 685)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17081,7 +17069,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 686)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17093,7 +17081,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 687)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17105,7 +17093,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 688)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17117,7 +17105,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 689)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17129,7 +17117,7 @@ function dt_log2(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 690)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17141,7 +17129,7 @@ subroutine dt_log2_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 691)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17153,7 +17141,7 @@ function dt_log10(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 692)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17165,7 +17153,7 @@ subroutine dt_log10_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 693)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17178,7 +17166,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 694)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17192,7 +17180,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 695)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17220,7 +17208,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 697)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17234,8 +17222,8 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 698)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17249,8 +17237,8 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 699)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17278,7 +17266,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 701)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17292,8 +17280,8 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 702)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17306,8 +17294,8 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 703)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17319,7 +17307,7 @@ function dt_frac(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 704)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17331,7 +17319,7 @@ subroutine dt_frac_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 705)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17344,7 +17332,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 706)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17358,7 +17346,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 707)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17371,7 +17359,7 @@ function dt_positive(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 708)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17384,7 +17372,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 709)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17398,7 +17386,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 710)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17412,7 +17400,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 711)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17426,7 +17414,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 712)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17440,7 +17428,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 713)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17454,8 +17442,8 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 714)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17468,8 +17456,8 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 715)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17482,8 +17470,8 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 716)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17496,8 +17484,8 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 717)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17510,8 +17498,8 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 718)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(values))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17524,8 +17512,8 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 719)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(values))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -17538,8 +17526,8 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 720)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17553,8 +17541,8 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 721)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17570,7 +17558,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 722)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
   if (present(neginf)) call dtf_give(f, 3, neginf)
@@ -17588,7 +17576,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 723)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
   if (present(neginf)) call dtf_give(f, 3, neginf)
@@ -17603,7 +17591,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 724)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17616,7 +17604,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 725)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17629,7 +17617,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 726)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -17644,8 +17632,8 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 727)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(end))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17660,8 +17648,8 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 728)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(end))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17677,9 +17665,9 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 729)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(tensor1))
-  call dtf_give_object(f, 2, handle_of(tensor2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17695,9 +17683,9 @@ subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 730)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(tensor1))
-  call dtf_give_object(f, 2, handle_of(tensor2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17713,9 +17701,9 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 731)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(tensor1))
-  call dtf_give_object(f, 2, handle_of(tensor2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17731,9 +17719,9 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 732)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(tensor1))
-  call dtf_give_object(f, 2, handle_of(tensor2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(tensor1))
+  call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17752,7 +17740,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 733)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17777,7 +17765,7 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 734)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17802,7 +17790,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 735)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17826,7 +17814,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 736)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17852,7 +17840,7 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 737)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17878,7 +17866,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 738)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17903,7 +17891,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 739)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17929,7 +17917,7 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 740)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17955,7 +17943,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 741)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -17976,7 +17964,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 742)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17991,7 +17979,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 743)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18008,7 +17996,7 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 744)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(values, f%args(0))
@@ -18027,7 +18015,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 745)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
@@ -18049,8 +18037,8 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 746)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(indices))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
@@ -18069,7 +18057,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 747)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18084,7 +18072,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 748)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18101,7 +18089,7 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 749)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(values, f%args(0))
@@ -18120,7 +18108,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 750)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
@@ -18142,8 +18130,8 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 751)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(indices))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
@@ -18162,7 +18150,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 752)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18177,7 +18165,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 753)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18194,7 +18182,7 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 754)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(values, f%args(0))
@@ -18213,7 +18201,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 755)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
@@ -18235,8 +18223,8 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 756)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(indices))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
@@ -18259,11 +18247,11 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 757)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
-  if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
+  if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18282,11 +18270,11 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 758)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
-  if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
+  if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
   call hold(values, f%args(0))
   call hold(indices, f%args(2))
@@ -18306,11 +18294,11 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 759)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
-  if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
+  if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18329,11 +18317,11 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 760)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
-  if (present(random_samples)) call dtf_give_object(f, 4, handle_of(random_samples))
+  if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
   call hold(values, f%args(0))
   call hold(indices, f%args(2))
@@ -18366,7 +18354,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 762)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18408,7 +18396,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 765)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
   if (present(group_by_input_shape)) call dtf_give(f, 3, group_by_input_shape)
@@ -18426,7 +18414,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 766)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -18445,7 +18433,7 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
   call dtf_begin(f, 767)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
   call take_texts(shapes, f%args(2), f%args(3))
@@ -18461,7 +18449,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 768)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18553,7 +18541,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   type(frame) :: f
   call dtf_begin(f, 775)
   call dtf_give(f, 0, size)
-  if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
@@ -18574,7 +18562,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   type(frame) :: f
   call dtf_begin(f, 776)
   call dtf_give(f, 0, size)
-  if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
@@ -18599,7 +18587,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 4, dtype)
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
@@ -18620,7 +18608,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   type(frame) :: f
   call dtf_begin(f, 778)
   call dtf_give(f, 0, n)
-  if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
@@ -18641,8 +18629,8 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 779)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
@@ -18664,8 +18652,8 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 780)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
@@ -18689,10 +18677,10 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 781)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 4, dtype)
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
@@ -18710,8 +18698,8 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 782)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18726,9 +18714,9 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 783)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18745,10 +18733,10 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 784)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18762,8 +18750,8 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 785)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(generator)) call dtf_give_object(f, 1, handle_of(generator))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18778,9 +18766,9 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 786)
-  call dtf_give_object(f, 0, handle_of(count))
-  call dtf_give_object(f, 1, handle_of(prob))
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  call dtf_give(f, 0, handle_of(count))
+  call dtf_give(f, 1, handle_of(prob))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18794,9 +18782,9 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 787)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18809,9 +18797,9 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 788)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18825,10 +18813,10 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 789)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18842,10 +18830,10 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 790)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18859,10 +18847,10 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 791)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18876,10 +18864,10 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 792)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18892,9 +18880,9 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 793)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18909,9 +18897,9 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 794)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -18925,9 +18913,9 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 795)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(probabilities))
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(probabilities))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18941,9 +18929,9 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 796)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
-  if (present(generator)) call dtf_give_object(f, 2, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -18957,10 +18945,10 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 797)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
-  if (present(generator)) call dtf_give_object(f, 3, handle_of(generator))
+  if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -19036,7 +19024,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 803)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -19049,7 +19037,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 804)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -19062,7 +19050,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 805)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -19076,7 +19064,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 806)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19089,8 +19077,8 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 807)
-  call dtf_give_object(f, 0, handle_of(self))
-  call dtf_give_object(f, 1, handle_of(state))
+  call dtf_give(f, 0, handle_of(self))
+  call dtf_give(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -19116,7 +19104,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
   call dtf_begin(f, 808)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
   call dtf_give(f, 3, has_biases)
@@ -19150,8 +19138,8 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
   call dtf_begin(f, 809)
-  call dtf_give_object(f, 0, handle_of(data))
-  call dtf_give_object(f, 1, handle_of(batch_sizes))
+  call dtf_give(f, 0, handle_of(data))
+  call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
   call dtf_give(f, 3, handle_of(params))
   call dtf_give(f, 4, has_biases)
@@ -19185,8 +19173,8 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
   call dtf_begin(f, 810)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
   call dtf_give(f, 3, has_biases)
   call dtf_give(f, 4, num_layers)
@@ -19217,9 +19205,9 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
   call dtf_begin(f, 811)
-  call dtf_give_object(f, 0, handle_of(data))
-  call dtf_give_object(f, 1, handle_of(batch_sizes))
-  if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
+  call dtf_give(f, 0, handle_of(data))
+  call dtf_give(f, 1, handle_of(batch_sizes))
+  if (present(hx)) call dtf_give(f, 2, handle_of(hx))
   call dtf_give(f, 3, handle_of(params))
   call dtf_give(f, 4, has_biases)
   call dtf_give(f, 5, num_layers)
@@ -19250,8 +19238,8 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
   call dtf_begin(f, 812)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
   call dtf_give(f, 3, has_biases)
   call dtf_give(f, 4, num_layers)
@@ -19282,9 +19270,9 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
   call dtf_begin(f, 813)
-  call dtf_give_object(f, 0, handle_of(data))
-  call dtf_give_object(f, 1, handle_of(batch_sizes))
-  if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
+  call dtf_give(f, 0, handle_of(data))
+  call dtf_give(f, 1, handle_of(batch_sizes))
+  if (present(hx)) call dtf_give(f, 2, handle_of(hx))
   call dtf_give(f, 3, handle_of(params))
   call dtf_give(f, 4, has_biases)
   call dtf_give(f, 5, num_layers)
@@ -19314,8 +19302,8 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
   call dtf_begin(f, 814)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
   call dtf_give(f, 3, has_biases)
   call dtf_give(f, 4, num_layers)
@@ -19346,9 +19334,9 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
   call dtf_begin(f, 815)
-  call dtf_give_object(f, 0, handle_of(data))
-  call dtf_give_object(f, 1, handle_of(batch_sizes))
-  if (present(hx)) call dtf_give_object(f, 2, handle_of(hx))
+  call dtf_give(f, 0, handle_of(data))
+  call dtf_give(f, 1, handle_of(batch_sizes))
+  if (present(hx)) call dtf_give(f, 2, handle_of(hx))
   call dtf_give(f, 3, handle_of(params))
   call dtf_give(f, 4, has_biases)
   call dtf_give(f, 5, num_layers)
@@ -19374,12 +19362,12 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
   call dtf_begin(f, 816)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
-  call dtf_give_object(f, 2, handle_of(w_ih))
-  call dtf_give_object(f, 3, handle_of(w_hh))
-  if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
-  if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
+  call dtf_give(f, 2, handle_of(w_ih))
+  call dtf_give(f, 3, handle_of(w_hh))
+  if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
+  if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
   call hold(h, f%args(0))
   call hold(c, f%args(2))
@@ -19398,12 +19386,12 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 817)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
-  call dtf_give_object(f, 2, handle_of(w_ih))
-  call dtf_give_object(f, 3, handle_of(w_hh))
-  if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
-  if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give(f, 1, handle_of(hx))
+  call dtf_give(f, 2, handle_of(w_ih))
+  call dtf_give(f, 3, handle_of(w_hh))
+  if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
+  if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19421,12 +19409,12 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 818)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
-  call dtf_give_object(f, 2, handle_of(w_ih))
-  call dtf_give_object(f, 3, handle_of(w_hh))
-  if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
-  if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give(f, 1, handle_of(hx))
+  call dtf_give(f, 2, handle_of(w_ih))
+  call dtf_give(f, 3, handle_of(w_hh))
+  if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
+  if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19444,12 +19432,12 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 819)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(hx)) call dtf_give_object(f, 1, handle_of(hx))
-  call dtf_give_object(f, 2, handle_of(w_ih))
-  call dtf_give_object(f, 3, handle_of(w_hh))
-  if (present(b_ih)) call dtf_give_object(f, 4, handle_of(b_ih))
-  if (present(b_hh)) call dtf_give_object(f, 5, handle_of(b_hh))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(hx)) call dtf_give(f, 1, handle_of(hx))
+  call dtf_give(f, 2, handle_of(w_ih))
+  call dtf_give(f, 3, handle_of(w_hh))
+  if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
+  if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19465,7 +19453,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 820)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
@@ -19484,7 +19472,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 821)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
@@ -19503,7 +19491,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 822)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
@@ -19522,7 +19510,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 823)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
@@ -19539,7 +19527,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 824)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19556,7 +19544,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 825)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
@@ -19572,7 +19560,7 @@ function dt_max(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 826)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19589,7 +19577,7 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 827)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19605,7 +19593,7 @@ function dt_min(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 828)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19622,7 +19610,7 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 829)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19640,7 +19628,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 830)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19657,7 +19645,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 831)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19676,7 +19664,7 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
   call dtf_begin(f, 832)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19694,7 +19682,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 833)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19711,7 +19699,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 834)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19729,7 +19717,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 835)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -19748,7 +19736,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 836)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -19768,7 +19756,7 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
   call dtf_begin(f, 837)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -19789,7 +19777,7 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
   call dtf_begin(f, 838)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -19809,10 +19797,10 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 839)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
-  if (present(fweights)) call dtf_give_object(f, 2, handle_of(fweights))
-  if (present(aweights)) call dtf_give_object(f, 3, handle_of(aweights))
+  if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
+  if (present(aweights)) call dtf_give(f, 3, handle_of(aweights))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19825,7 +19813,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 840)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -19843,7 +19831,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 841)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -19862,7 +19850,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 842)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19879,7 +19867,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 843)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19896,7 +19884,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 844)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19913,7 +19901,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 845)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -19929,7 +19917,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 846)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -19945,7 +19933,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 847)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -19961,7 +19949,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 848)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -19977,7 +19965,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 849)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19996,11 +19984,11 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 850)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
-  if (present(prepend)) call dtf_give_object(f, 3, handle_of(prepend))
-  if (present(append)) call dtf_give_object(f, 4, handle_of(append))
+  if (present(prepend)) call dtf_give(f, 3, handle_of(prepend))
+  if (present(append)) call dtf_give(f, 4, handle_of(append))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -20017,7 +20005,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 851)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
@@ -20037,7 +20025,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 852)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
@@ -20056,8 +20044,8 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 853)
-  call dtf_give_object(f, 0, handle_of(y))
-  if (present(x)) call dtf_give_object(f, 1, handle_of(x))
+  call dtf_give(f, 0, handle_of(y))
+  if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20075,8 +20063,8 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 854)
-  call dtf_give_object(f, 0, handle_of(y))
-  if (present(x)) call dtf_give_object(f, 1, handle_of(x))
+  call dtf_give(f, 0, handle_of(y))
+  if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20092,8 +20080,8 @@ function dt_equal(input, other, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 855)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -20110,8 +20098,8 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 856)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
@@ -20131,8 +20119,8 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 857)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
@@ -20152,7 +20140,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 858)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(value)) call give(f, 3, value)
@@ -20170,7 +20158,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 859)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -20187,7 +20175,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 860)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -20202,7 +20190,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 861)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -20215,7 +20203,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 862)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -20230,7 +20218,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 863)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20247,7 +20235,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 864)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(output_size)) call dtf_give(f, 3, output_size)
@@ -20265,7 +20253,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 865)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20282,7 +20270,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 866)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
@@ -20299,7 +20287,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 867)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20380,7 +20368,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 873)
-  call dtf_give_object(f, 0, handle_of(indices))
+  call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -20410,7 +20398,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 875)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
   call tell(dtf_run(f), stat, errmsg)
@@ -20470,8 +20458,8 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 878)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(src))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
   call dtf_give(f, 3, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -20491,8 +20479,8 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 879)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(src))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(start)) call dtf_give(f, 3, start)
   if (present(end)) call dtf_give(f, 4, end)
@@ -20513,8 +20501,8 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 880)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(src))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
   if (present(dim1)) call dtf_give(f, 3, dim1)
   if (present(dim2)) call dtf_give(f, 4, dim2)
@@ -20534,8 +20522,8 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 881)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(src))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, stride)
   if (present(storage_offset)) call dtf_give(f, 4, storage_offset)
@@ -20556,7 +20544,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 882)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
   if (present(padding)) call dtf_give(f, 3, padding)
@@ -20578,7 +20566,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 883)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
   if (present(dilation)) call dtf_give(f, 3, dilation)
@@ -20598,7 +20586,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 884)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20614,7 +20602,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 885)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20630,7 +20618,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 886)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20649,7 +20637,7 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 887)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
@@ -20669,7 +20657,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 888)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
@@ -20685,7 +20673,7 @@ function dt_msort(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 889)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -20704,7 +20692,7 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 890)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(largest)) call dtf_give(f, 3, largest)
@@ -20727,7 +20715,7 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 891)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -20745,7 +20733,7 @@ function dt_median(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 892)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -20762,7 +20750,7 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 893)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20779,7 +20767,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 894)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -20796,7 +20784,7 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 895)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20816,7 +20804,7 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 896)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20836,7 +20824,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 897)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -20857,7 +20845,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 898)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
@@ -20877,7 +20865,7 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 899)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(values, f%args(0))
@@ -20895,7 +20883,7 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
   call dtf_begin(f, 900)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(values, f%args(0))
@@ -20918,7 +20906,7 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
   call dtf_begin(f, 901)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
   if (present(return_counts)) call dtf_give(f, 3, return_counts)
@@ -20944,7 +20932,7 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
   call dtf_begin(f, 902)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
   if (present(dim)) call dtf_give(f, 3, dim)
@@ -20967,12 +20955,12 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 903)
-  call dtf_give_object(f, 0, handle_of(sorted_sequence))
+  call dtf_give(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
   if (present(right)) call dtf_give(f, 3, right)
   if (present(side)) call dtf_give(f, 4, side)
-  if (present(sorter)) call dtf_give_object(f, 5, handle_of(sorter))
+  if (present(sorter)) call dtf_give(f, 5, handle_of(sorter))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -20989,7 +20977,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   type(frame) :: f
   call dtf_begin(f, 904)
   call give(f, 0, input)
-  call dtf_give_object(f, 1, handle_of(boundaries))
+  call dtf_give(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
   if (present(right)) call dtf_give(f, 3, right)
   call tell(dtf_run(f), stat, errmsg)
@@ -21025,8 +21013,8 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 906)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(weights)) call dtf_give_object(f, 1, handle_of(weights))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21043,7 +21031,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 907)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
   if (present(max)) call give(f, 3, max)
@@ -21065,10 +21053,10 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
   call dtf_begin(f, 908)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
-  if (present(weight)) call dtf_give_object(f, 3, handle_of(weight))
+  if (present(weight)) call dtf_give(f, 3, handle_of(weight))
   if (present(density)) call dtf_give(f, 4, density)
   call tell(dtf_run(f), stat, errmsg)
   call hold(hist, f%args(0))
@@ -21083,7 +21071,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 909)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21095,7 +21083,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 910)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21107,7 +21095,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 911)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21120,7 +21108,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 912)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21132,7 +21120,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 913)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21144,7 +21132,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 914)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21157,7 +21145,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 915)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21170,7 +21158,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 916)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21183,7 +21171,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 917)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21195,7 +21183,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 918)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21207,7 +21195,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 919)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21219,7 +21207,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 920)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21249,7 +21237,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 922)
   call dtf_give(f, 0, n)
-  call dtf_give_object(f, 1, handle_of(input))
+  call dtf_give(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21262,7 +21250,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 923)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21277,7 +21265,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 924)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21291,7 +21279,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 925)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21304,7 +21292,7 @@ function dt_i0(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 926)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21316,7 +21304,7 @@ subroutine dt_i0_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 927)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21328,7 +21316,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 928)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21341,7 +21329,7 @@ function dt_i1(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 929)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21354,7 +21342,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 930)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21367,7 +21355,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 931)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21380,7 +21368,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 932)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21394,7 +21382,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 933)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21408,7 +21396,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 934)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21422,7 +21410,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 935)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21436,7 +21424,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 936)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21450,7 +21438,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 937)
-  call dtf_give_object(f, 0, handle_of(x))
+  call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21464,7 +21452,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 938)
-  call dtf_give_object(f, 0, handle_of(x))
+  call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21477,7 +21465,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 939)
-  call dtf_give_object(f, 0, handle_of(x))
+  call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21490,7 +21478,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 940)
-  call dtf_give_object(f, 0, handle_of(x))
+  call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21505,8 +21493,8 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 941)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21519,8 +21507,8 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 942)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21533,8 +21521,8 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 943)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21549,8 +21537,8 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 944)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21563,8 +21551,8 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 945)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21577,8 +21565,8 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 946)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21779,7 +21767,7 @@ function dt_entr(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 959)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21809,7 +21797,7 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
   call dtf_begin(f, 961)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(mantissa, f%args(0))
   call hold(exponent, f%args(2))
@@ -21825,8 +21813,8 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 962)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21839,8 +21827,8 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 963)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -21853,7 +21841,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 964)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -21866,7 +21854,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 965)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -21880,7 +21868,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 966)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21894,7 +21882,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 967)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
   call dtf_end(f)
@@ -21908,7 +21896,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 968)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
   call dtf_end(f)
@@ -21921,7 +21909,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 969)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -21934,7 +21922,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 970)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -21947,7 +21935,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 971)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -21960,7 +21948,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 972)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -21973,7 +21961,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   integer :: out
   type(frame) :: f
   call dtf_begin(f, 973)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%args(0))
   call dtf_end(f)
@@ -21986,7 +21974,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 974)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22000,7 +21988,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 975)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22014,7 +22002,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   type(c_ptr) :: out
   type(frame) :: f
   call dtf_begin(f, 976)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
   call dtf_end(f)
@@ -22028,8 +22016,8 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 977)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22043,8 +22031,8 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 978)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22058,7 +22046,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 979)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22072,7 +22060,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 980)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22085,7 +22073,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   real(real64) :: out
   type(frame) :: f
   call dtf_begin(f, 981)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
   call dtf_end(f)
@@ -22098,7 +22086,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 982)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22131,7 +22119,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 984)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22144,7 +22132,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 985)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22157,7 +22145,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 986)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22171,7 +22159,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 987)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22184,8 +22172,8 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 988)
-  call dtf_give_object(f, 0, handle_of(input))
-  if (present(grad)) call dtf_give_object(f, 1, handle_of(grad))
+  call dtf_give(f, 0, handle_of(input))
+  if (present(grad)) call dtf_give(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22196,7 +22184,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 989)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22208,7 +22196,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 990)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22222,7 +22210,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   type(dt_node) :: out
   type(frame) :: f
   call dtf_begin(f, 991)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22235,7 +22223,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 992)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22248,7 +22236,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 993)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22261,7 +22249,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   type(c_ptr) :: out
   type(frame) :: f
   call dtf_begin(f, 994)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
   call dtf_end(f)
@@ -22274,7 +22262,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 995)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22289,7 +22277,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 996)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22304,7 +22292,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   type(dt_node) :: out
   type(frame) :: f
   call dtf_begin(f, 997)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22319,7 +22307,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 998)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22333,7 +22321,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 999)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22347,8 +22335,8 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1000)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(data))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22372,7 +22360,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 1002)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22398,7 +22386,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 1004)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22412,7 +22400,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1005)
-  call dtf_give_object(f, 0, handle_of(self))
+  call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22567,7 +22555,7 @@ subroutine dt_set_log(log, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1018)
-  if (present(log)) call dtf_give_object(f, 0, transfer(c_funloc(log), 0_int64))
+  if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22579,7 +22567,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1019)
-  call dtf_give_object(f, 0, transfer(c_funloc(hook), 0_int64))
+  call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22624,7 +22612,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1023)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22638,7 +22626,7 @@ function dt_detach(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1024)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22651,7 +22639,7 @@ subroutine dt_detach_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1025)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22664,8 +22652,8 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1026)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22679,7 +22667,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1027)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22694,8 +22682,8 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1028)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22710,7 +22698,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1029)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22727,7 +22715,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1030)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
   call tell(dtf_run(f), stat, errmsg)
@@ -22744,7 +22732,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1031)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
@@ -22760,7 +22748,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1032)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
@@ -22776,7 +22764,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1033)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
   call tell(dtf_run(f), stat, errmsg)
@@ -22792,7 +22780,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1034)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
   call tell(dtf_run(f), stat, errmsg)
@@ -22807,7 +22795,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1035)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22823,7 +22811,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1036)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
@@ -22838,7 +22826,7 @@ function dt_t(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1037)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22850,7 +22838,7 @@ subroutine dt_t_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1038)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22863,7 +22851,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1039)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22877,7 +22865,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1040)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22891,7 +22879,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1041)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22905,7 +22893,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1042)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22919,7 +22907,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1043)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22934,8 +22922,8 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1044)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -22949,7 +22937,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1045)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22965,7 +22953,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1046)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22983,7 +22971,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1047)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
@@ -23003,7 +22991,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1048)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
   if (present(end)) call dtf_give(f, 3, end)
@@ -23023,7 +23011,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1049)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
   if (present(storage_offset)) call dtf_give(f, 3, storage_offset)
@@ -23041,7 +23029,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1050)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
   if (present(storage_offset)) call dtf_give(f, 3, storage_offset)
@@ -23058,7 +23046,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1051)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23071,8 +23059,8 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1052)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(the_template))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23085,7 +23073,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1053)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23103,7 +23091,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1054)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, step)
@@ -23122,7 +23110,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1055)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
@@ -23140,7 +23128,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1056)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23157,7 +23145,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1057)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23174,7 +23162,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1058)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23191,7 +23179,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1059)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23208,7 +23196,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1060)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23224,7 +23212,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1061)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -23239,7 +23227,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1062)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -23254,7 +23242,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1063)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -23268,7 +23256,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1064)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23281,7 +23269,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1065)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23295,7 +23283,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1066)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23308,7 +23296,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1067)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23351,7 +23339,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
   call dtf_begin(f, 1070)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -23396,7 +23384,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1073)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23413,7 +23401,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1074)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
@@ -23430,7 +23418,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1075)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23445,7 +23433,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1076)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23463,7 +23451,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1077)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
   if (present(mode)) call dtf_give(f, 3, mode)
@@ -23487,7 +23475,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1078)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
   if (present(mode)) call dtf_give(f, 3, mode)
@@ -23511,8 +23499,8 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1079)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(grid))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(padding_mode)) call dtf_give(f, 3, padding_mode)
   if (present(align_corners)) call dtf_give(f, 4, align_corners)
@@ -23531,7 +23519,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1080)
-  call dtf_give_object(f, 0, handle_of(theta))
+  call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
   call tell(dtf_run(f), stat, errmsg)
@@ -23547,8 +23535,8 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1081)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(vec2))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23561,7 +23549,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1082)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23573,7 +23561,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1083)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23585,7 +23573,7 @@ function dt_negative(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1084)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23597,7 +23585,7 @@ subroutine dt_negative_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1085)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23609,7 +23597,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1086)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23621,7 +23609,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1087)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23633,7 +23621,7 @@ function dt_fix(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1088)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23645,7 +23633,7 @@ subroutine dt_fix_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1089)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23657,7 +23645,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1090)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23669,7 +23657,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1091)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23681,7 +23669,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1092)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23693,7 +23681,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1093)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23705,7 +23693,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1094)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23717,7 +23705,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1095)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23730,8 +23718,8 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1096)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23744,8 +23732,8 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1097)
-  call dtf_give_object(f, 0, handle_of(input))
-  call dtf_give_object(f, 1, handle_of(other))
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23757,7 +23745,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1098)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23769,7 +23757,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1099)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23781,7 +23769,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1100)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23793,7 +23781,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1101)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23805,7 +23793,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1102)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -23817,7 +23805,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1103)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -23831,7 +23819,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1104)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -23847,7 +23835,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1105)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -23862,7 +23850,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1106)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23876,7 +23864,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1107)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23891,7 +23879,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1108)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -23907,7 +23895,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1109)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -23923,7 +23911,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1110)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -23939,7 +23927,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1111)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -23954,7 +23942,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1112)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23968,7 +23956,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1113)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23982,7 +23970,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1114)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23996,7 +23984,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1115)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -24010,7 +23998,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1116)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -24024,7 +24012,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1117)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -24038,7 +24026,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1118)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -24052,7 +24040,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1119)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -24066,7 +24054,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1120)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -24080,7 +24068,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1121)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -24096,8 +24084,8 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1122)
-  call dtf_give_object(f, 0, handle_of(y))
-  if (present(x)) call dtf_give_object(f, 1, handle_of(x))
+  call dtf_give(f, 0, handle_of(y))
+  if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -24144,7 +24132,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1125)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
@@ -24160,7 +24148,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1126)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
@@ -24176,7 +24164,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1127)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
@@ -24204,7 +24192,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   type(dt_tensor) :: out
   type(frame) :: f
   call dtf_begin(f, 1129)
-  call dtf_give_object(f, 0, handle_of(input))
+  call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -24217,7 +24205,7 @@ subroutine run_tensor_hook(f)
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
   call hold(grad, f%args(0))
   call hook(grad, out)
-  call dtf_give_back(f, [handle_of(out)], 1_int64)
+  call dtf_give_back(f, [handle_of(out)])
 end subroutine
 subroutine run_custom_backward(f)
   type(frame), intent(inout) :: f
@@ -24229,7 +24217,8 @@ subroutine run_custom_backward(f)
   call take_tensors(grads, f%args(0), f%args(1))
   call take_tensors(saved, f%args(2), f%args(3))
   call hook(grads, saved, out)
-  call hand_over(f, out)
+  if (.not. allocated(out)) allocate (out(0))
+  call dtf_give_back(f, handle_of(out))
 end subroutine
 subroutine run_log_hook(f)
   type(frame), intent(inout) :: f

@@ -30,8 +30,8 @@ module dumbtorch_functions
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, callback, user_data, args(0:63), &
-      results(0:7)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, results(0:7), &
+      few(0:15), args(0:63)
   end type
 
 contains
@@ -112,7 +112,7 @@ contains
     class(*), intent(in) :: value
     select type (value)
     class is (object)
-      call dtf_give_object(f, i, handle_of(value))
+      call dtf_give_tensor(f, i, handle_of(value))
     type is (real(real32))
       call dtf_give(f, i, value)
     type is (real(real64))
@@ -189,15 +189,4 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
-  end subroutine
-
-  ! ---- what callbacks give back
-
-  subroutine hand_over(f, tensors)
-    type(frame), intent(inout) :: f
-    type(dt_tensor), allocatable, intent(in) :: tensors(:)
-    integer(int64), allocatable :: handles(:)
-    allocate (handles(0))
-    if (allocated(tensors)) handles = handle_of(tensors)
-    call dtf_give_back(f, handles, size(handles, kind=int64))
   end subroutine

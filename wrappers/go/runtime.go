@@ -94,14 +94,11 @@ func Sequential(modules ...*Module) (*Module, error) {
 // ---- objects
 
 // object is what all classes are: a handle.
-type object struct {
-	address uint64
-	of      *C.dtt_handle
-}
+type object struct{ address uint64 }
 
 // Release gives the object up now; else the garbage collector does so at some time.
 func (x *object) Release() {
-	C.dtt_release(x.of, C.uint64_t(x.address))
+	C.dtt_release(C.uint64_t(x.address))
 	x.address = 0
 }
 
@@ -135,9 +132,8 @@ func relievePressure() {
 
 // run calls a function; results are places for what it gives.
 func run(index int, args []any, results ...any) error {
-	f := new(C.dtt_frame)
-	C.dtt_begin(f, C.int64_t(index))
-	defer C.dtt_end(f)
+	f := C.dtt_new(C.int64_t(index))
+	defer C.dtt_delete(f)
 	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
 		give(f, &item, &f.args[item.cell], reflect.ValueOf(args[i]))
 	}
@@ -251,6 +247,11 @@ func take(item *C.dtt_item, first *C.dtt_cell, place reflect.Value) {
 		*p = map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: math.Float64frombits(at[2])}[at[0]]
 	case *string:
 		*p = string(list[byte](at))
+	case *[]string:
+		*p = []string{}
+		for _, text := range list[[2]uint64](at) {
+			*p = append(*p, string(list[byte](text[:])))
+		}
 	case *[]int:
 		*p = append([]int{}, list[int](at)...)
 	case *[]float64:
@@ -275,12 +276,13 @@ func takeOne(item *C.dtt_item, bits uint64, place reflect.Value) {
 		place.SetFloat(math.Float64frombits(bits))
 	case reflect.Uintptr:
 		place.SetUint(bits)
-	case reflect.String:
-		place.SetString(C.GoString(pointer[C.char](bits)))
 	case reflect.Pointer:
 		if bits != 0 {
 			place.Set(reflect.New(place.Type().Elem()))
-			own((*object)(place.UnsafePointer()), bits, item)
+			own((*object)(place.UnsafePointer()), bits)
+			if item.kind == C.DTT_TENSOR {
+				relievePressure()
+			}
 		}
 	default:
 		place.SetInt(int64(bits))
@@ -288,13 +290,9 @@ func takeOne(item *C.dtt_item, bits uint64, place reflect.Value) {
 }
 
 // own has the garbage collector release the handle when it finds x unused.
-func own(x *object, address uint64, item *C.dtt_item) {
-	x.address, x.of = address, (*C.dtt_handle)(item.of)
+func own(x *object, address uint64) {
+	x.address = address
 	runtime.SetFinalizer(x, (*object).Release)
-	if item.kind == C.DTT_TENSOR {
-		x.of = &C.dtt_handle_tensor // item.of is that of a list
-		relievePressure()
-	}
 }
 
 // ---- callbacks

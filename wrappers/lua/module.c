@@ -1,91 +1,168 @@
-/* The Lua module: calls every function of wrappers/table from Lua's stack. What is not about C is
- * written in Lua, in prelude.lua.
+/* The Lua module: calls every function of wrappers/table from Lua's stack, and Lua's functions from
+ * the library. What is not about C is written in Lua, in prelude.lua.
  *
- * Two rules keep it safe. A Lua error is only raised while no dt call is running, so it never jumps
- * over C++ frames. Whatever a dt call makes goes into a userdata that existed before the call, so
- * nothing leaks if Lua runs out of memory. */
-#include "wrappers/lua/module.h"
-
-#include <stdarg.h>
-#include <string.h>
+ * Lua's errors jump, and never over C++ frames: what runs in a call of the library, and what may
+ * fail while a call has memory, runs under lua_pcall. */
+#include <lauxlib.h>
+#include <lua.h>
 
 #include "wrappers/lua/prelude.gen.h"
+#include "wrappers/table/frame.h"
 
 #if LUA_VERSION_NUM < 502
 #define lua_rawlen lua_objlen
 #endif
 
-int dtl_error(lua_State* L, const char* format, ...) {
+static char kind_key, functions_key, pending_key; /* their addresses are keys of tables */
+
+static void get_at(lua_State* L, int table, const void* key) {
+  lua_pushlightuserdata(L, (void*)key);
+  lua_rawget(L, table);
+}
+
+/* Takes the value from the top of the stack; the table is not counted from there. */
+static void set_at(lua_State* L, int table, const void* key) {
+  lua_pushlightuserdata(L, (void*)key);
+  lua_insert(L, -2);
+  lua_rawset(L, table);
+}
+
+/* Raises the text on top of the stack, behind the place in the user's code, not in prelude.lua. */
+static int fail(lua_State* L) {
   int level = 1;
-  va_list arguments;
   for (luaL_where(L, level); strstr(lua_tostring(L, -1), "dumbtorch/prelude.lua");) {
     lua_pop(L, 1);
     luaL_where(L, ++level);
   }
-  va_start(arguments, format);
-  lua_pushvfstring(L, format, arguments);
-  va_end(arguments);
+  lua_insert(L, -2);
   lua_concat(L, 2);
   return lua_error(L);
 }
 
-/* ---- handles: a userdata holds one pointer. The metatable of a kind lies in the registry under
- * the kind's address. */
+/* ---- handles: a userdata holds one, and its metatable the kind. The metatable of a kind lies in
+ * the registry under the kind's address. */
 
-static void push_metatable(lua_State* L, const dtt_handle* kind) {
-  lua_pushlightuserdata(L, (void*)kind);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-}
-
-static void** box_at(lua_State* L, int slot, const dtt_handle* kind) {
-  void** box = (void**)lua_touserdata(L, slot);
-  int same;
-  if (!box || !lua_getmetatable(L, slot)) return NULL;
-  push_metatable(L, kind);
-  same = lua_rawequal(L, -1, -2);
+static void** handle_at(lua_State* L, int slot, const dtt_handle** kind) {
+  *kind = NULL;
+  if (!lua_isuserdata(L, slot) || !lua_getmetatable(L, slot)) return NULL;
+  get_at(L, lua_gettop(L), &kind_key);
+  *kind = (const dtt_handle*)lua_touserdata(L, -1);
   lua_pop(L, 2);
-  return same ? box : NULL;
+  return *kind ? (void**)lua_touserdata(L, slot) : NULL;
 }
 
-static dtt_pressure* pressure(lua_State* L) {
-  static char key;
-  dtt_pressure* p;
-  lua_pushlightuserdata(L, &key);
-  lua_rawget(L, LUA_REGISTRYINDEX);
-  p = (dtt_pressure*)lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  if (p) return p;
-  lua_pushlightuserdata(L, &key);
-  p = (dtt_pressure*)lua_newuserdata(L, sizeof *p);
-  memset(p, 0, sizeof *p);
-  lua_rawset(L, LUA_REGISTRYINDEX);
-  return p;
-}
+static __thread dtt_pressure pressure;
 
-void** dtl_new(lua_State* L, const dtt_handle* kind) {
+/* Takes the handle into a userdata; it stays where it is if there is no memory. */
+static void push_handle(lua_State* L, const dtt_handle* kind, void** handle) {
   void** box;
-  luaL_checkstack(L, LUA_MINSTACK, "too many results");
-  if (kind == &dtt_handle_tensor && dtt_collection_is_due(pressure(L))) {
+  if (kind == &dtt_handle_tensor && dtt_collection_is_due(&pressure)) {
     lua_gc(L, LUA_GCCOLLECT, 0);
-    dtt_has_collected(pressure(L));
+    dtt_has_collected(&pressure);
   }
   box = (void**)lua_newuserdata(L, sizeof *box);
-  *box = NULL;
-  push_metatable(L, kind);
+  *box = *handle;
+  *handle = NULL;
+  get_at(L, LUA_REGISTRYINDEX, kind);
   lua_setmetatable(L, -2);
-  return box;
 }
 
 static int collect(lua_State* L) {
-  const dtt_handle* kind = (const dtt_handle*)lua_touserdata(L, lua_upvalueindex(1));
-  void** box = box_at(L, 1, kind);
-  void* handle = box ? *box : NULL;
-  if (box) *box = NULL;
-  kind->release(handle);
+  const dtt_handle* kind;
+  void** box = handle_at(L, 1, &kind);
+  if (!box) return 0;
+  dt_handle_release(*box);
+  *box = NULL;
   return 0;
 }
 
-/* ---- order and names: every argument gets a slot of the stack, nil where it is not given */
+/* What Lua has not taken, because it ran out of memory meanwhile. */
+static void release_rest(const dtt_item* item, dtt_cell* at) {
+  void** handles = item->is_list ? (void**)at->p : &at->p;
+  int64_t i, n = item->is_list ? at[1].i : 1;
+  if (item->kind != DTT_TENSOR && item->kind != DTT_HANDLE) return;
+  for (i = 0; i < n; i++) dt_handle_release(handles[i]);
+}
+
+/* ---- functions of Lua's. They run on a Lua thread that lives as long as the Lua state: the
+ * coroutine that gave one may be gone. The registry's table of functions has them by the addresses
+ * of their `kept`, which two own, the library and the Lua state: any thread of the system may drop
+ * one, and the state may be closed before. */
+
+typedef struct kept {
+  lua_State* thread; /* NULL when the Lua state is closed */
+  int is_let_go;     /* by one of the two; the other one frees this */
+} kept;
+
+enum { CLOSER = 1, THREAD = 2, UNTIL_SWEPT = 3 }; /* what else is in the table of functions */
+
+static void let_go(kept* k) {
+  if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
+}
+
+void dtt_drop(void* user_data) {
+  if (user_data) let_go((kept*)user_data);
+}
+
+/* Forgets the functions that the library has dropped, or all; returns how many are left. */
+static int sweep(lua_State* L, int functions, int is_closing) {
+  int left = 0;
+  for (lua_pushnil(L); lua_next(L, functions);) {
+    kept* k = lua_islightuserdata(L, -2) ? (kept*)lua_touserdata(L, -2) : NULL;
+    lua_pop(L, 1);
+    if (k && (is_closing || __atomic_load_n(&k->is_let_go, __ATOMIC_ACQUIRE))) {
+      lua_pushnil(L);
+      set_at(L, functions, k);
+      __atomic_store_n(&k->thread, NULL, __ATOMIC_RELEASE);
+      let_go(k);
+    } else if (k) {
+      left++;
+    }
+  }
+  return left;
+}
+
+static int close_state(lua_State* L) {
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  sweep(L, lua_gettop(L), 1);
+  return 0;
+}
+
+static void make_functions(lua_State* L) {
+  const int functions = lua_gettop(L) + 1;
+  lua_newtable(L);
+  lua_newthread(L);
+  lua_rawseti(L, functions, THREAD);
+  lua_newuserdata(L, 1);
+  lua_newtable(L);
+  lua_pushcfunction(L, close_state);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  lua_rawseti(L, functions, CLOSER);
+  set_at(L, LUA_REGISTRYINDEX, &functions_key);
+}
+
+/* The function in a slot as user data. */
+static void* keep(lua_State* L, int slot) {
+  const int functions = lua_gettop(L) + 1;
+  lua_Integer more;
+  kept* k;
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  lua_rawgeti(L, functions, THREAD);
+  lua_rawgeti(L, functions, UNTIL_SWEPT);
+  more = lua_tointeger(L, -1);
+  lua_pushinteger(L, more > 0 ? more - 1 : sweep(L, functions, 0));
+  lua_rawseti(L, functions, UNTIL_SWEPT);
+  k = (kept*)calloc(1, sizeof *k);
+  if (!k) luaL_error(L, "out of memory");
+  k->thread = lua_tothread(L, functions + 1);
+  lua_pushvalue(L, slot);
+  set_at(L, functions, k);
+  lua_settop(L, functions - 1);
+  return k;
+}
+
+/* ---- from Lua's values to cells */
 
 /* Whether the value is a table of named arguments: its first key is a string. */
 static int is_named(lua_State* L, int slot) {
@@ -98,20 +175,143 @@ static int is_named(lua_State* L, int slot) {
   return named;
 }
 
-/* Whether an overload's distinguishing argument is there. */
-static int is_given(lua_State* L, int slot, const char* name) {
-  int top = lua_gettop(L), given;
-  if (top > 0 && is_named(L, top)) {
-    lua_getfield(L, top, name);
-    given = !lua_isnil(L, -1);
-    lua_pop(L, 1);
-    if (given || top == slot) return given;
-  }
-  return !lua_isnoneornil(L, slot);
+/* Whole reals are integers where integers are asked for; up to Lua 5.2 all numbers are reals. */
+static int to_integer(lua_State* L, int slot, const dtt_item* item, int64_t* out) {
+#if LUA_VERSION_NUM >= 503
+  int is_whole;
+  *out = (int64_t)lua_tointegerx(L, slot, &is_whole);
+  return item->kind == DTT_I64 ? is_whole : lua_isinteger(L, slot);
+#else
+  const double f = lua_tonumber(L, slot);
+  (void)item;
+  if (!(f >= -9223372036854775808.0 && f < 9223372036854775808.0)) return 0;
+  *out = (int64_t)f;
+  return (double)*out == f;
+#endif
 }
 
-/* The slot of a name; one that is a word of Lua's own is given with an underscore: end_. */
-static int slot_of(const dtt_function* f, const char* name) {
+static dtt_given given(lua_State* L, const dtt_item* item, int slot) {
+  dtt_given v = {DTT_POINTER, {0}, 0, NULL, luaL_typename(L, slot)};
+  size_t n;
+  void** box;
+  switch (lua_type(L, slot)) {
+    case LUA_TBOOLEAN:
+      v.kind = DTT_BOOL;
+      v.value.i = lua_toboolean(L, slot);
+      break;
+    case LUA_TNUMBER:
+      v.kind = to_integer(L, slot, item, &v.value.i) ? DTT_I64 : DTT_F64;
+      if (v.kind == DTT_F64) v.value.f = lua_tonumber(L, slot);
+      break;
+    case LUA_TSTRING:
+      v.kind = DTT_STR;
+      v.value.p = (void*)lua_tolstring(L, slot, &n);
+      v.n = (int64_t)n;
+      break;
+    case LUA_TFUNCTION:
+      v.kind = DTT_CALLBACK;
+      if (item->kind == DTT_CALLBACK) v.value.p = keep(L, slot);
+      break;
+    case LUA_TUSERDATA:
+      box = handle_at(L, slot, &v.of);
+      if (!box) break;
+      v.kind = DTT_HANDLE;
+      v.value.p = *box;
+      v.word = v.of->name;
+  }
+  return v;
+}
+
+/* A table, or one number for several equal ones. An absent tensor is `false`, since nil would end
+ * the list. */
+static void give_list(lua_State* L, dtt_frame* f, const dtt_item* item, int slot, dtt_cell* at) {
+  const int alone = item->count && lua_type(L, slot) == LUA_TNUMBER;
+  int64_t i, n;
+  if (!alone && (!lua_istable(L, slot) || is_named(L, slot))) {
+    dtt_refuse_kind(f, item, luaL_typename(L, slot));
+    return;
+  }
+  n = alone ? item->count : (int64_t)lua_rawlen(L, slot);
+  dtt_give_list(f, item, at, n);
+  for (i = 0; i < n; i++) {
+    dtt_given v;
+    if (alone) lua_pushvalue(L, slot);
+    if (!alone) lua_rawgeti(L, slot, (int)i + 1);
+    v = given(L, item, lua_gettop(L));
+    if (!item->entries_are_optional || v.kind != DTT_BOOL || v.value.i)
+      dtt_give_listed(f, item, &v, at, i);
+    lua_pop(L, 1);
+  }
+}
+
+static void give(lua_State* L, dtt_frame* f, const dtt_item* item, int slot, dtt_cell* at) {
+  dtt_given v;
+  if (lua_isnil(L, slot) && (item->is_optional || !item->is_required)) return;
+  if (item->is_list) {
+    give_list(L, f, item, slot, at);
+    return;
+  }
+  v = given(L, item, slot);
+  if (item->kind == DTT_SCALAR && item->is_optional && at->i && v.kind == DTT_BOOL && !v.value.i) {
+    at->i = 0; /* nil means the default here, so absence needs a word of its own */
+    return;
+  }
+  dtt_give(f, item, &v, at);
+  if (item->kind == DTT_DEVICE) dtt_note_device(&pressure, at[0].i, at[1].i);
+}
+
+/* ---- from cells to Lua's values */
+
+static void push_one(lua_State* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
+  const dtt_given v = dtt_taken(f, item, at);
+  if (v.kind == DTT_HANDLE && v.value.p)
+    push_handle(L, v.of, &at->p);
+  else if (v.kind == DTT_HANDLE)
+    lua_pushnil(L);
+  else if (v.kind == DTT_STR)
+    lua_pushlstring(L, (const char*)v.value.p, (size_t)v.n);
+  else if (v.kind == DTT_F64)
+    lua_pushnumber(L, v.value.f);
+  else if (v.kind == DTT_I64)
+    lua_pushinteger(L, (lua_Integer)v.value.i);
+  else if (v.kind == DTT_BOOL)
+    lua_pushboolean(L, v.value.i != 0);
+  else
+    lua_pushlightuserdata(L, v.value.p);
+}
+
+static void push(lua_State* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
+  const int cells = item->kind == DTT_STR ? 2 : 1;
+  int i;
+  if (!item->is_list) {
+    push_one(L, f, item, at);
+    return;
+  }
+  lua_createtable(L, (int)at[1].i, 0);
+  for (i = 0; i < at[1].i; i++) {
+    push_one(L, f, item, (dtt_cell*)at->p + i * cells);
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      lua_pushboolean(L, 0);
+    }
+    lua_rawseti(L, -2, i + 1);
+  }
+}
+
+/* ---- calls: every argument gets a slot of the stack, nil where it is not given. Before them
+ * stands the table of named ones, or nil, and when that has been read, the frame. */
+
+static int is_given(lua_State* L, const dtt_function* f) {
+  int is_there = !lua_isnoneornil(L, f->told_by + 2);
+  if (!lua_istable(L, 1)) return is_there;
+  lua_getfield(L, 1, f->args[f->told_by].name);
+  is_there |= !lua_isnil(L, -1);
+  lua_pop(L, 1);
+  return is_there;
+}
+
+/* The place of a name; one that is a word of Lua's own is given with an underscore: end_. */
+static int place_of(const dtt_function* f, const char* name) {
   const size_t n = strlen(name);
   int i;
   for (i = 0; i < f->n_args; i++) {
@@ -122,402 +322,128 @@ static int slot_of(const dtt_function* f, const char* name) {
   return 0;
 }
 
-/* Puts the entries of the table in `slot` into the slots of their names. */
-static void spread(lua_State* L, const dtt_function* f, int slot) {
-  lua_pushnil(L);
-  while (lua_next(L, slot)) {
-    const char* name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2);
-    const int to = slot_of(f, name);
-    if (!to) dtl_error(L, "%s: there is no argument named '%s'", f->name, name);
-    if (!lua_isnil(L, to)) dtl_error(L, "%s: '%s' is given twice", f->name, name);
-    lua_replace(L, to);
-  }
-}
-
 static void place_arguments(lua_State* L, const dtt_function* f) {
-  const int n = f->n_args, given = lua_gettop(L), named = given > 0 && is_named(L, given);
-  if (given - named > n) {
-    dtl_error(L, "%s: takes at most %d arguments, not %d", f->name, n, given - named);
+  const int given = lua_gettop(L) - 1, n = f->n_args;
+  if (given > n) {
+    lua_pushfstring(L, "%s: takes at most %d arguments, not %d", f->name, n, given);
+    fail(L);
   }
   luaL_checkstack(L, n + LUA_MINSTACK, f->name);
-  if (named) { /* the table moves behind the slots */
-    lua_settop(L, n + 1 > given ? n + 1 : given);
-    lua_pushvalue(L, given);
-    lua_replace(L, n + 1);
-    if (given <= n) {
-      lua_pushnil(L);
-      lua_replace(L, given);
-    }
-    spread(L, f, n + 1);
+  lua_settop(L, n + 1);
+  for (lua_pushnil(L); lua_istable(L, 1) && lua_next(L, 1);) {
+    const char* name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2);
+    const int place = place_of(f, name);
+    if (!place) lua_pushfstring(L, "%s: there is no argument named '%s'", f->name, name);
+    if (place && !lua_isnil(L, place + 1))
+      lua_pushfstring(L, "%s: '%s' is given twice", f->name, name);
+    if (lua_gettop(L) > n + 3) fail(L);
+    lua_replace(L, place + 1);
   }
-  lua_settop(L, n);
+  lua_settop(L, n + 1);
 }
 
-/* ---- reading: from Lua's values to cells */
-
-typedef struct place {
-  lua_State* L;
-  const char* function;
-  const dtt_item* item;
-} place;
-
-static int refuse(const place* at, int slot) {
-  char text[32];
-  const char* expected = dtt_expected(at->item, text);
-  const char* got = luaL_getmetafield(at->L, slot, "__name") ? lua_tostring(at->L, -1)
-                                                             : luaL_typename(at->L, slot);
-  return dtl_error(at->L, "%s: '%s' must be %s, not %s", at->function, at->item->name, expected,
-                   got);
-}
-
-/* Whether a Lua number is an integer; up to Lua 5.2 all are doubles, and whole ones count. */
-static int to_integer(lua_State* L, int slot, int64_t* out) {
-#if LUA_VERSION_NUM >= 503
-  int is_integer;
-  *out = (int64_t)lua_tointegerx(L, slot, &is_integer);
-  return is_integer;
-#else
-  double f = lua_tonumber(L, slot);
-  if (!(f >= -9223372036854775808.0 && f < 9223372036854775808.0)) return 0;
-  *out = (int64_t)f;
-  return (double)*out == f;
-#endif
-}
-
-static int read_number(lua_State* L, int slot, dtt_cell* out) {
-  int is_integer;
-  out[1].i = lua_toboolean(L, slot);
-  out[2].f = 0;
-  out[0].i = DT_SCALAR_KIND_BOOL;
-  if (lua_isboolean(L, slot)) return 1;
-  if (lua_type(L, slot) != LUA_TNUMBER) return 0;
-  is_integer = to_integer(L, slot, &out[1].i);
-#if LUA_VERSION_NUM >= 503
-  is_integer = lua_isinteger(L, slot);
-#endif
-  out[0].i = is_integer ? DT_SCALAR_KIND_INT : DT_SCALAR_KIND_FLOAT;
-  out[2].f = lua_tonumber(L, slot);
-  return 1;
-}
-
-static int read_enum(const place* at, int slot, dtt_cell* out) {
-  const dtt_value* value = ((const dtt_enum*)at->item->of)->values;
-  const char* name = lua_tostring(at->L, slot);
-  for (; value->name; value++) {
-    if (!strcmp(value->name, name)) return (int)(out->i = value->number);
+/* What may run out of memory. If a callback has run, LuaJIT takes its thread for the running one
+ * until this returns: it raises nothing by itself. */
+static int run_call(lua_State* L) {
+  dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
+  const dtt_item *args = f->function->args, *results = f->function->results;
+  int i, of_callbacks;
+  /* A callback's user data comes into being last: nothing may fail between it and the call. */
+  for (of_callbacks = 0; of_callbacks < 2; of_callbacks++) {
+    for (i = 0; i < f->function->n_args && !f->status; i++)
+      if (of_callbacks == (args[i].kind == DTT_CALLBACK))
+        give(L, f, &args[i], i + 2, f->args + args[i].cell);
   }
-  return dtl_error(at->L, "%s: '%s' has no value '%s'", at->function, at->item->name, name);
+  f->status = dtt_call(f);
+  if (f->status) return 0;
+  if (f->function->returns_first) lua_pushvalue(L, 2);
+  for (i = 0; i < f->function->n_results; i++)
+    push(L, f, &results[i], f->results + results[i].cell);
+  return f->function->n_results + f->function->returns_first;
 }
 
-/* One value, or an entry of a list; false if it is of another kind. */
-static int read_value(const place* at, int slot, dtt_cell* out) {
-  lua_State* L = at->L;
-  const int type = lua_type(L, slot), kind = at->item->kind;
-  const dtt_handle* handle =
-      kind == DTT_HANDLE ? (const dtt_handle*)at->item->of : &dtt_handle_tensor;
-  void** box;
-  size_t n;
-  switch (kind) {
-    case DTT_TENSOR:
-    case DTT_HANDLE:
-    case DTT_OPERAND:
-      box = box_at(L, slot, handle);
-      out->p = box ? *box : NULL;
-      if (box || kind != DTT_OPERAND) return box != NULL;
-      return read_number(L, slot, out + 1);
-    case DTT_SCALAR:
-      return read_number(L, slot, out);
-    case DTT_I64:
-      return type == LUA_TNUMBER && to_integer(L, slot, &out->i);
-    case DTT_F64:
-      out->f = lua_tonumber(L, slot);
-      return type == LUA_TNUMBER;
-    case DTT_BOOL:
-      out->i = lua_toboolean(L, slot);
-      return type == LUA_TBOOLEAN;
-    default:
-      if (type != LUA_TSTRING) return 0;
-  }
-  out->p = (void*)lua_tolstring(L, slot, &n);
-  if (kind == DTT_BYTES) {
-    out[1].i = (int64_t)n;
-    return 1;
-  }
-  /* C reads up to the first NUL: a string that has one inside would become another one. */
-  if (strlen((const char*)out->p) != n)
-    dtl_error(L, "%s: '%s' has an embedded null character", at->function, at->item->name);
-  if (kind == DTT_ENUM) return read_enum(at, slot, out);
-  if (kind == DTT_DEVICE) {
-    dt_device_type device = 0;
-    if (dt_device_from_text(lua_tostring(L, slot), &device, &out[1].i))
-      dtl_error(L, "%s: '%s' is not a device", at->function, lua_tostring(L, slot));
-    dtt_note_device(pressure(L), out->i = device, out[1].i);
-  }
-  return 1;
-}
-
-/* A table, or one number for several equal ones. The memory is a userdata, which Lua frees also
- * after an error. An absent tensor is `false`, since nil would end the list. */
-static void read_list(const place* at, int slot, dtt_cell* out) {
-  lua_State* L = at->L;
-  const dtt_item* item = at->item;
-  const int alone = item->count && lua_type(L, slot) == LUA_TNUMBER;
-  dtt_cell* values;
-  int i, n = alone ? item->count : 0;
-  if (!alone && (!lua_istable(L, slot) || is_named(L, slot))) refuse(at, slot);
-  if (!alone) n = (int)lua_rawlen(L, slot);
-  luaL_checkstack(L, LUA_MINSTACK, "too many lists");
-  values = (dtt_cell*)lua_newuserdata(L, ((size_t)n + 1) * sizeof *values);
-  for (i = 0; i < n; i++) {
-    if (!alone) lua_rawgeti(L, slot, i + 1);
-    if (alone) lua_pushvalue(L, slot);
-    values[i].p = NULL;
-    if (!read_value(at, lua_gettop(L), &values[i])) {
-      const int absent = lua_isboolean(L, -1) && !lua_toboolean(L, -1);
-      if (!absent || !item->entries_are_optional) refuse(at, slot);
-    }
-    if (item->kind == DTT_BOOL) ((int32_t*)values)[i] = (int32_t)values[i].i;
-    lua_pop(L, 1); /* a table keeps its strings alive */
-  }
-  out[0].p = values;
-  out[1].i = n;
-}
-
-void dtl_read(lua_State* L, const char* function, const dtt_item* item, int slot, dtt_cell* out) {
-  const place at = {L, function, item};
-  const int is_number = item->kind == DTT_I64 || item->kind == DTT_F64 || item->kind == DTT_BOOL;
-  if (item->is_list) {
-    read_list(&at, slot, out);
-    return;
-  }
-  if (item->is_optional && is_number) (out++)->i = 1;
-  if (item->kind == DTT_CALLBACK && lua_isfunction(L, slot)) {
-    out->p = dtl_keep(L, slot);
-  } else if (item->kind == DTT_CALLBACK || !read_value(&at, slot, out)) {
-    refuse(&at, slot);
-  }
-}
-
-static void read_argument(lua_State* L, const dtt_function* f, int i, dtt_cell* args) {
-  const dtt_item* item = &f->args[i];
-  dtt_cell* out = args + item->cell;
-  const int no = lua_isboolean(L, i + 1) && !lua_toboolean(L, i + 1);
-  if (lua_isnil(L, i + 1) && (item->is_optional || !item->is_required)) return;
-  if (item->kind == DTT_SCALAR && item->is_optional && out->i && no) {
-    out->i = 0; /* nil means the default here, so absence needs a word of its own */
-  } else {
-    dtl_read(L, f->name, item, i + 1, out);
-  }
-}
-
-/* ---- results: from cells to Lua's values */
-
-/* A list of n values, of which `push` puts number i on the stack. */
-static void push_list(lua_State* L, int64_t n, void (*push)(lua_State*, const void*, int64_t),
-                      const void* from) {
-  int64_t i;
-  lua_createtable(L, (int)n, 0);
-  for (i = 0; i < n; i++) {
-    push(L, from, i);
-    lua_rawseti(L, -2, (int)i + 1);
-  }
-}
-
-static void push_integer(lua_State* L, const void* from, int64_t i) {
-  lua_pushinteger(L, (lua_Integer)((const int64_t*)from)[i]);
-}
-
-static void push_real(lua_State* L, const void* from, int64_t i) {
-  lua_pushnumber(L, ((const double*)from)[i]);
-}
-
-static void push_string(lua_State* L, const void* list, int64_t i) {
-  const char* text = NULL;
-  dtl_check(L, dt_string_list_get((dt_string_list*)list, i, &text));
-  lua_pushstring(L, text);
-}
-
-static void push_tensor(lua_State* L, const void* list, int64_t i) {
-  void** box = dtl_new(L, &dtt_handle_tensor);
-  dtl_check(L, dt_tensor_list_get((dt_tensor_list*)list, i, (dt_tensor**)box));
-  if (!*box) lua_pushboolean(L, 0);
-  if (!*box) lua_remove(L, -2);
-}
-
-/* The library only lends a callback its tensors; the function may keep its own handle. */
-static void push_alias(lua_State* L, const void* tensors, int64_t i) {
-  dt_tensor* tensor = ((dt_tensor* const*)tensors)[i];
-  if (!tensor) {
-    lua_pushboolean(L, 0);
-  } else {
-    dtl_check(L, dt_tensor_alias(tensor, (dt_tensor**)dtl_new(L, &dtt_handle_tensor)));
-  }
-}
-
-static void push_enum(lua_State* L, const dtt_enum* e, int64_t number) {
-  const dtt_value* value = e->values;
-  while (value->name && value->number != number) value++;
-  if (value->name) lua_pushstring(L, value->name);
-  if (!value->name) lua_pushinteger(L, (lua_Integer)number); /* newer than this module */
-}
-
-static void push_value(lua_State* L, const dtt_item* item, const dtt_cell* c) {
-  char text[32];
-  switch (item->kind) {
-    case DTT_SCALAR:
-      if (c->i == DT_SCALAR_KIND_FLOAT) lua_pushnumber(L, c[2].f);
-      if (c->i == DT_SCALAR_KIND_INT) lua_pushinteger(L, (lua_Integer)c[1].i);
-      if (c->i == DT_SCALAR_KIND_BOOL) lua_pushboolean(L, c[1].i != 0);
-      return;
-    case DTT_I64:
-      lua_pushinteger(L, (lua_Integer)c->i);
-      return;
-    case DTT_F64:
-      lua_pushnumber(L, c->f);
-      return;
-    case DTT_BOOL:
-      lua_pushboolean(L, c->i != 0);
-      return;
-    case DTT_ENUM:
-      push_enum(L, (const dtt_enum*)item->of, c->i);
-      return;
-    case DTT_DEVICE:
-      dtt_name_device(c, text);
-      lua_pushstring(L, text);
-      return;
-    case DTT_STR:
-      lua_pushstring(L, (const char*)c->p);
-      return;
-    default:
-      lua_pushlightuserdata(L, c->p);
-  }
-}
-
-void dtl_lend(lua_State* L, const dtt_item* item, const dtt_cell* c) {
-  if (item->is_list) {
-    push_list(L, c[1].i, push_alias, c[0].p);
-  } else if (item->kind == DTT_TENSOR) {
-    push_alias(L, &c->p, 0);
-  } else {
-    push_value(L, item, c);
-  }
-}
-
-/* What has come into the userdata in a slot: the object itself, nil, a table, a string. */
-static void push_held(lua_State* L, const dtt_item* item, int slot) {
-  void* handle = *(void**)lua_touserdata(L, slot);
-  const void* data = NULL;
-  int64_t n = 0;
-  if (item->kind == DTT_STR && !item->is_list) {
-    dtl_check(L, dt_bytes_data((dt_bytes*)handle, &data, &n));
-    lua_pushlstring(L, (const char*)data, (size_t)n);
-  } else if (item->kind == DTT_STR) {
-    dtl_check(L, dt_string_list_len((dt_string_list*)handle, &n));
-    push_list(L, n, push_string, handle);
-  } else if (item->is_list) {
-    dtl_check(L, dt_tensor_list_len((dt_tensor_list*)handle, &n));
-    push_list(L, n, push_tensor, handle);
-  } else if (handle) {
-    lua_pushvalue(L, slot);
-  } else {
+static int raise(lua_State* L, int64_t status) {
+  if (status == DT_STATUS_CALLBACK) {
+    get_at(L, LUA_REGISTRYINDEX, &pending_key);
     lua_pushnil(L);
+    set_at(L, LUA_REGISTRYINDEX, &pending_key);
+    if (!lua_isnil(L, -1)) return lua_error(L);
   }
-}
-
-/* ---- calls */
-
-static int is_numbers(const dtt_item* item) {
-  return item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64);
+  lua_pushstring(L, dt_error_message());
+  return fail(L);
 }
 
 static int invoke(lua_State* L) {
-  const dtt_function* f = (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1));
-  dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS], few[16];
-  int boxes[DTT_MAX_RESULTS], i;
-  dt_status status;
-  while (f->next && !is_given(L, f->told_by + 1, f->args[f->told_by].name)) f = f->next;
-  place_arguments(L, f);
-  if (f->n_cells) memcpy(args, f->initial, f->n_cells * sizeof *args);
-  for (i = 0; i < f->n_args; i++) {
-    if (f->args[i].kind != DTT_CALLBACK) read_argument(L, f, i, args);
-  }
-  for (i = 0; i < f->n_results; i++) {
-    const dtt_item* item = &f->results[i];
-    if (item->of && item->kind != DTT_ENUM) dtl_new(L, (const dtt_handle*)item->of);
-    boxes[i] = lua_gettop(L);
-    results[item->cell].p = few;
-    if (is_numbers(item)) results[item->cell + 1].i = 16;
-  }
-  /* A callback's user data comes into being last: nothing may fail between it and the call. */
-  for (i = 0; i < f->n_args; i++) {
-    if (f->args[i].kind == DTT_CALLBACK) read_argument(L, f, i, args);
-  }
-  status = f->call(args, results);
-  for (i = 0; i < f->n_results; i++) {
-    const dtt_item* item = &f->results[i];
-    if (item->of && item->kind != DTT_ENUM)
-      *(void**)lua_touserdata(L, boxes[i]) = results[item->cell].p;
-  }
-  dtl_check(L, status);
-  if (f->returns_first) {
-    lua_pushvalue(L, 1);
-    return 1;
-  }
-  for (i = 0; i < f->n_results; i++) {
-    const dtt_item* item = &f->results[i];
-    dtt_cell* c = results + item->cell;
-    if (is_numbers(item)) {
-      if (c[2].i > 16) { /* more than there was room for */
-        c[0].p = lua_newuserdata(L, (size_t)(c[1].i = c[2].i) * sizeof *few);
-        dtl_check(L, f->call(args, results));
-      }
-      push_list(L, c[2].i, item->kind == DTT_I64 ? push_integer : push_real, c[0].p);
-    } else if (item->of && item->kind != DTT_ENUM) {
-      push_held(L, item, boxes[i]);
-    } else {
-      push_value(L, item, c);
-    }
-  }
-  return f->n_results;
+  const dtt_function* function = (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1));
+  const dtt_item* results;
+  dtt_frame f;
+  int i, failed;
+  if (lua_gettop(L) == 0 || !is_named(L, lua_gettop(L))) lua_pushnil(L);
+  lua_insert(L, 1);
+  while (function->next && !is_given(L, function)) function = function->next;
+  place_arguments(L, function);
+  lua_pushvalue(L, lua_upvalueindex(2));
+  lua_insert(L, 1);
+  dtt_begin(&f, function);
+  lua_pushlightuserdata(L, &f);
+  lua_replace(L, 2);
+  failed = lua_pcall(L, function->n_args + 1, LUA_MULTRET, 0);
+  results = function->results;
+  for (i = 0; i < function->n_results && failed; i++)
+    release_rest(&results[i], f.results + results[i].cell);
+  dtt_end(&f);
+  if (failed) return lua_error(L);
+  return f.status ? raise(L, f.status) : lua_gettop(L);
 }
 
-/* ---- the module: tables of functions, from which prelude.lua makes classes and namespaces */
+/* ---- callbacks */
 
-static void push_functions(lua_State* L, const dtt_entry* entry) {
-  lua_newtable(L);
-  for (; entry->name; entry++) {
-    lua_pushlightuserdata(L, (void*)entry->function);
-    lua_pushcclosure(L, invoke, 1);
-    lua_setfield(L, -2, entry->name);
-  }
-}
-
-static void push_class(lua_State* L, const dtt_class* class) {
-  static const char* const ends[] = {"__gc", "__close"};
+/* What the function gives back belongs to Lua; the library gets another handle. */
+static int run_callback(lua_State* L) {
+  dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
+  const dtt_callback* c = f->callback;
   int i;
-  lua_newtable(L);
-  push_functions(L, class->methods);
-  lua_setfield(L, -2, "methods");
-  push_functions(L, class->properties);
-  lua_setfield(L, -2, "properties");
-  push_functions(L, class->operators);
-  lua_setfield(L, -2, "operators");
-  lua_pushlightuserdata(L, (void*)class->handle);
-  lua_newtable(L);
-  lua_pushstring(L, class->handle->name);
-  lua_setfield(L, -2, "__name");
-  for (i = 0; i < 2; i++) {
-    lua_pushlightuserdata(L, (void*)class->handle);
-    lua_pushcclosure(L, collect, 1);
-    lua_setfield(L, -2, ends[i]);
-  }
-  lua_pushvalue(L, -1);
-  lua_setfield(L, -4, "metatable");
-  lua_rawset(L, LUA_REGISTRYINDEX);
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  get_at(L, 2, (void*)f->user_data);
+  for (i = 0; i < c->n_args; i++) push(L, f, &c->args[i], f->args + 2 * i);
+  lua_call(L, c->n_args, c->n_results);
+  if (!c->n_results) return 0;
+  if (c->results->kind == DTT_BOOL)
+    f->results->i = lua_toboolean(L, -1);
+  else
+    give(L, f, c->results, lua_gettop(L), f->results);
+  if (!f->status) f->status = dtt_give_back(f);
+  return 0;
 }
 
-static int is_tensor(lua_State* L) {
-  lua_pushboolean(L, box_at(L, 1, &dtt_handle_tensor) != NULL);
+static dt_status answer(dtt_frame* f) {
+  lua_State* L = __atomic_load_n(&((kept*)f->user_data)->thread, __ATOMIC_ACQUIRE);
+  const char* message;
+  int i;
+  if (!L || !lua_checkstack(L, LUA_MINSTACK))
+    return dt_error_set(DT_STATUS_CALLBACK, "the Lua state cannot run a callback");
+  lua_pushcfunction(L, run_callback);
+  lua_pushlightuserdata(L, f);
+  if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
+  for (i = 0; i < f->callback->n_args; i++) release_rest(&f->callback->args[i], f->args + 2 * i);
+  message = lua_tostring(L, -1);
+  f->status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
+  set_at(L, LUA_REGISTRYINDEX, &pending_key); /* to be raised as it is */
+  return (dt_status)f->status;
+}
+
+dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
+                  dtt_cell* results) {
+  return dtt_answer(callback, user_data, args, results, answer);
+}
+
+/* ---- what prelude.lua makes the module of */
+
+/* call(i): function i of the table. */
+static int push_call(lua_State* L) {
+  lua_pushlightuserdata(L, (void*)dtt_functions[lua_tointeger(L, 1)]);
+  lua_pushcfunction(L, run_call);
+  lua_pushcclosure(L, invoke, 2);
   return 1;
 }
 
@@ -526,40 +452,26 @@ static int live_handles(lua_State* L) {
   return 1;
 }
 
-static void push_core(lua_State* L) {
-  const dtt_class* class;
-  const dtt_namespace* space;
-  const dtt_value* dtype;
+/* metatable(i): that of kind i of handles. */
+static int push_metatable(lua_State* L) {
+  const dtt_handle* kind = dtt_handles[lua_tointeger(L, 1)];
   lua_newtable(L);
-  lua_newtable(L);
-  for (class = dtt_classes; class->handle; class ++) {
-    push_class(L, class);
-    lua_setfield(L, -2, class->handle->name);
-  }
-  lua_setfield(L, -2, "classes");
-  lua_newtable(L);
-  for (space = dtt_namespaces; space->path; space++) {
-    push_functions(L, space->functions);
-    lua_setfield(L, -2, space->path);
-  }
-  lua_setfield(L, -2, "namespaces");
-  lua_newtable(L);
-  for (dtype = dtt_dtypes.values; dtype->name; dtype++) {
-    lua_pushstring(L, dtype->name);
-    lua_setfield(L, -2, dtype->name);
-  }
-  lua_setfield(L, -2, "dtypes");
-  lua_pushcfunction(L, is_tensor);
-  lua_setfield(L, -2, "is_tensor");
-  lua_pushcfunction(L, live_handles);
-  lua_setfield(L, -2, "live_handles");
+  lua_pushlightuserdata(L, (void*)kind);
+  set_at(L, 2, &kind_key);
+  lua_pushvalue(L, 2);
+  set_at(L, LUA_REGISTRYINDEX, kind);
+  return 1;
 }
 
 __attribute__((visibility("default"))) int luaopen_dumbtorch(lua_State* L);
 
 int luaopen_dumbtorch(lua_State* L) {
   if (luaL_loadbuffer(L, prelude, sizeof prelude - 1, "=dumbtorch/prelude.lua")) lua_error(L);
-  push_core(L);
-  lua_call(L, 1, 1);
+  make_functions(L);
+  lua_pushcfunction(L, push_call);
+  lua_pushcfunction(L, push_metatable);
+  lua_pushcfunction(L, collect);
+  lua_pushcfunction(L, live_handles);
+  lua_call(L, 4, 1);
   return 1;
 }

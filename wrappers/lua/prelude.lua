@@ -1,25 +1,30 @@
--- The part of the Lua module that is about Lua: classes, operators, indices, tables in and out.
--- `core` is what module.c makes of wrappers/table: classes[kind] = {metatable, methods, properties,
--- operators}, namespaces[path], dtypes, and a few functions.
-local core = ...
-local classes, is_tensor = core.classes, core.is_tensor
-local torch = core.namespaces.torch
-local tensor = classes.tensor
+-- The part of the Lua module that is about Lua: classes, operators, indices, tables in and out. It
+-- is printed behind a table `names`, which says where in the table of functions each one is.
+local call, metatable, collect, live_handles = ...
 
--- ---- names: a function whose name is a word of Lua's own ends in "_"
-
-local load = loadstring or load
-
-local function rename(functions)
-  local words = {}
-  for name in pairs(functions) do
-    if not load("local " .. name) then words[#words + 1] = name end
-  end
-  for _, name in ipairs(words) do
-    functions[name .. "_"], functions[name] = functions[name], nil
-  end
+local function bind(places)
+  local functions = {}
+  for name, place in pairs(places) do functions[name] = call(place) end
   return functions
 end
+
+-- torch, torch.nn, torch.nn.functional, ...
+local torch = {}
+for path, places in pairs(names.namespaces) do
+  local space = torch
+  for part in path:gsub("^torch", ""):gmatch("[^.]+") do
+    space[part] = rawget(space, part) or {}
+    space = space[part]
+  end
+  for name, f in pairs(bind(places)) do space[name] = f end
+end
+torch.nn.functional = torch.functional
+torch.live_handles = live_handles
+for _, name in ipairs(names.dtypes) do torch[name] = name end
+
+local tensor -- its class
+
+local function is_tensor(x) return getmetatable(x) == tensor.metatable end
 
 -- ---- indices: x[2], x["1:3"], x[{0, "1:", {1, 3}, mask}] as the text that the library reads
 
@@ -65,8 +70,7 @@ end
 
 -- ---- classes
 
-local function make_class(name, class)
-  local methods, properties, meta = rename(class.methods), class.properties, class.metatable
+local function make_class(name, meta, methods, properties, operators)
   local may_be_index = name == "tensor"
 
   function meta.__index(self, key)
@@ -89,10 +93,16 @@ local function make_class(name, class)
     set(self, value)
   end
 
-  meta.__call = class.operators.call
+  meta.__name, meta.__call = name, operators.call
+  meta.__gc, meta.__close = collect, collect
+  return {metatable = meta, methods = methods, properties = properties, operators = operators}
 end
 
-for name, class in pairs(classes) do make_class(name, class) end
+for i, class in ipairs(names.classes) do
+  local made = make_class(class.name, metatable(i - 1), bind(class.methods),
+                          bind(class.properties), bind(class.operators))
+  if class.name == "tensor" then tensor = made end
+end
 
 -- ---- operators of tensors: forward(a, b), or backward(b, a) where a number comes first
 
@@ -110,7 +120,7 @@ meta.__sub = binary(op.sub, methods.rsub)
 meta.__div = binary(op.truediv, function(b, a) return op.mul(methods.reciprocal(b), a) end)
 meta.__mod, meta.__idiv = binary(op.mod), binary(op.floordiv)
 meta.__pow = op.pow
-meta.__band, meta.__bor = binary(op["and"], op["and"]), binary(op["or"], op["or"])
+meta.__band, meta.__bor = binary(op.and_, op.and_), binary(op.or_, op.or_)
 meta.__bxor = binary(op.xor, op.xor)
 meta.__shl, meta.__shr = binary(op.lshift), binary(op.rshift)
 meta.__unm = function(a) return op.neg(a) end -- Lua passes the operand twice
@@ -218,22 +228,6 @@ function torch.autocast(device_type, dtype, f, ...)
   torch.autocast_begin(device_type, dtype)
   return finish(torch.autocast_end, pcall(f, ...))
 end
-
-torch.live_handles = core.live_handles
-for name, value in pairs(core.dtypes) do torch[name] = value end
-rename(torch)
-
-for path, functions in pairs(core.namespaces) do
-  local space = torch
-  if path ~= "torch" then
-    for part in path:gmatch("[^.]+") do
-      space[part] = rawget(space, part) or {}
-      space = space[part]
-    end
-    for name, f in pairs(rename(functions)) do space[name] = f end
-  end
-end
-torch.nn.functional = torch.functional
 
 local sequential = torch.nn.Sequential
 

@@ -1,8 +1,10 @@
-/* One call of a function of the table, or one of a callback, for languages whose wrappers are
- * printed (Go, Fortran): its cells, and the memory that is lent to it. */
+/* One call of a function of the table, or one of a callback: its cells, and the memory that is lent
+ * to it. */
 #ifndef DUMBTORCH_FRAME_H
 #define DUMBTORCH_FRAME_H
 
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,8 @@ typedef struct dtt_room {
   int64_t data[];
 } dtt_room;
 
+enum { DTT_FEW = 16 }; /* numbers, that need no memory of their own */
+
 typedef struct dtt_frame {
   const dtt_function* function;
   dtt_room* lent;
@@ -20,13 +24,11 @@ typedef struct dtt_frame {
   int64_t status;      /* of the first argument that the language refused */
   const dtt_callback* callback;
   uintptr_t user_data;
-  dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS];
+  dtt_cell results[DTT_MAX_RESULTS], few[DTT_FEW], args[DTT_MAX_CELLS];
 } dtt_frame;
 
-/* Functions are in the order of the plan. */
-static inline void dtt_begin(dtt_frame* f, int64_t i) {
-  const dtt_function* function = dtt_functions[i];
-  memset(f, 0, sizeof *f);
+static inline void dtt_begin(dtt_frame* f, const dtt_function* function) {
+  memset(f, 0, offsetof(dtt_frame, few));
   f->function = function;
   if (function->n_cells) memcpy(f->args, function->initial, function->n_cells * sizeof *f->args);
 }
@@ -40,12 +42,25 @@ static inline void* dtt_lend(dtt_frame* f, int64_t bytes) {
   return room->data;
 }
 
+/* A frame that does not lie in memory of the language's: what runs may point into it. */
+static inline dtt_frame* dtt_new(int64_t i) {
+  dtt_frame* f = (dtt_frame*)malloc(sizeof *f);
+  if (!f) abort();
+  dtt_begin(f, dtt_functions[i]);
+  return f;
+}
+
 static inline void dtt_end(dtt_frame* f) {
   while (f->lent) {
     dtt_room* next = f->lent->next;
     free(f->lent);
     f->lent = next;
   }
+}
+
+static inline void dtt_delete(dtt_frame* f) {
+  dtt_end(f);
+  free(f);
 }
 
 /* Room for the entries of a list or for bytes. */
@@ -74,10 +89,126 @@ static inline void dtt_give_number(const dtt_item* item, dtt_cell* at, int32_t k
   at->i = bits;
 }
 
+/* ---- values whose kind is known while the program runs */
+
+typedef struct dtt_given {
+  dtt_kind kind; /* a BOOL, I64, F64, STR, HANDLE or CALLBACK; what else there is fits nowhere */
+  dtt_cell value;
+  int64_t n;            /* the bytes of a text, behind which is a zero */
+  const dtt_handle* of; /* the kind of a handle */
+  const char* word;     /* what a sentence calls it, or NULL */
+} dtt_given;
+
+/* The first refusal is the one that is told. */
+static inline void dtt_refuse(dtt_frame* f, const char* format, ...) {
+  const char* name = f->function ? f->function->name : f->callback->name;
+  char message[300];
+  const int n = snprintf(message, sizeof message, "%.60s: ", name);
+  va_list values;
+  if (f->status) return;
+  va_start(values, format);
+  vsnprintf(message + n, sizeof message - (size_t)n, format, values);
+  va_end(values);
+  f->status = dt_error_set(DT_STATUS_TYPE_ERROR, message);
+}
+
+/* A language that checks types before has no word for the wrong one. */
+static inline void dtt_refuse_kind(dtt_frame* f, const dtt_item* item, const char* word) {
+  char text[32];
+  const char* expected = dtt_expected(item, text);
+  if (word) dtt_refuse(f, "'%s' must be %s, not %s", item->name, expected, word);
+  if (!word) dtt_refuse(f, "'%s' must be %s", item->name, expected);
+}
+
+/* Text stays what it is, or names a value of an enum or a device. C reads up to the first zero: one
+ * inside would make another text of it. */
+static inline void dtt_give_text(dtt_frame* f, const dtt_item* item, const dtt_given* v,
+                                 dtt_cell* at) {
+  const char* text = (const char*)v->value.p;
+  dt_device_type type = 0;
+  *at = v->value;
+  if (item->kind == DTT_BYTES) {
+    at[1].i = v->n;
+  } else if (strlen(text) != (size_t)v->n) {
+    dtt_refuse(f, "'%s' has an embedded null character", item->name);
+  } else if (item->kind == DTT_ENUM) {
+    const dtt_value* value = ((const dtt_enum*)item->of)->values;
+    while (value->name && strcmp(value->name, text)) value++;
+    if (!value->name) dtt_refuse(f, "'%s' has no value '%s'", item->name, text);
+    at->i = value->number;
+  } else if (item->kind == DTT_DEVICE) {
+    if (!f->status) f->status = dt_device_from_text(text, &type, &at[1].i);
+    at->i = type;
+  }
+}
+
+/* Which dt_scalar_kind a number is; 0: it is none. */
+static inline int dtt_scalar_kind(dtt_kind kind) {
+  if (kind == DTT_BOOL) return DT_SCALAR_KIND_BOOL;
+  if (kind == DTT_I64) return DT_SCALAR_KIND_INT;
+  return kind == DTT_F64 ? DT_SCALAR_KIND_FLOAT : 0;
+}
+
+/* Writes a value, or an entry of a list, into its cells; 0 if it does not fit there. */
+static inline int dtt_fits(dtt_frame* f, const dtt_item* item, const dtt_given* v, dtt_cell* at) {
+  const int scalar = dtt_scalar_kind(v->kind);
+  const int is_tensor = v->kind == DTT_HANDLE && v->of == &dtt_handle_tensor;
+  dtt_cell number = v->value;
+  switch (item->kind) {
+    case DTT_OPERAND:
+      at[0] = v->value, at[1].i = 0;
+      if (is_tensor) return 1;
+      /* fall through */
+    case DTT_SCALAR:
+      if (scalar) dtt_give_number(item, at, scalar, number.i);
+      return scalar != 0;
+    case DTT_F64:
+      if (v->kind == DTT_I64) number.f = (double)number.i;
+      dtt_give_number(item, at, 0, number.i);
+      return v->kind == DTT_F64 || v->kind == DTT_I64;
+    case DTT_I64:
+    case DTT_BOOL:
+      dtt_give_number(item, at, 0, number.i);
+      return v->kind == item->kind;
+    case DTT_STR:
+    case DTT_BYTES:
+    case DTT_DEVICE:
+      if (v->kind == DTT_STR) dtt_give_text(f, item, v, at);
+      return v->kind == DTT_STR;
+    case DTT_ENUM:
+      if (v->kind == DTT_STR) dtt_give_text(f, item, v, at);
+      if (v->kind == DTT_ENUM) *at = v->value;
+      return v->kind == DTT_STR || v->kind == DTT_ENUM;
+    default:
+      *at = v->value;
+      if (item->kind == DTT_TENSOR && is_tensor) return 1;
+      return v->kind == item->kind && (item->kind != DTT_HANDLE || v->of == item->of);
+  }
+}
+
+static inline void dtt_give(dtt_frame* f, const dtt_item* item, const dtt_given* v, dtt_cell* at) {
+  if (item->is_list || !dtt_fits(f, item, v, at)) dtt_refuse_kind(f, item, v->word);
+}
+
+/* Entry k of a list that dtt_give_list has made room for. */
+static inline void dtt_give_listed(dtt_frame* f, const dtt_item* item, const dtt_given* v,
+                                   dtt_cell* at, int64_t k) {
+  dtt_item one = *item;
+  dtt_cell cell[4];
+  one.is_optional = 0;
+  if (!dtt_fits(f, &one, v, cell))
+    dtt_refuse_kind(f, item, v->word);
+  else
+    dtt_give_entry(item, at, k, cell->i);
+}
+
+/* ---- the call */
+
 /* Where a list or a text came out as a handle: what is behind it. The cells become the address of
- * entries or bytes, which are lent, and their number. Tensors are the caller's. */
+ * entries or bytes, which are lent, and their number; a text in a list is two cells. Tensors are
+ * the caller's. */
 static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item) {
-  dtt_cell* at = f->results + item->cell;
+  dtt_cell *at = f->results + item->cell, *entry;
   void* carrier = at->p;
   const void* bytes = NULL;
   const char* text = NULL;
@@ -93,31 +224,60 @@ static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item) {
       status = dt_tensor_list_get((dt_tensor_list*)carrier, i, (dt_tensor**)at->p + i);
   } else {
     status = dt_string_list_len((dt_string_list*)carrier, &at[1].i);
-    at->p = dtt_lend(f, 8 * at[1].i);
-    for (i = 0; !status && i < at[1].i; i++) {
+    at->p = entry = (dtt_cell*)dtt_lend(f, 16 * at[1].i);
+    for (i = 0; !status && i < at[1].i; i++, entry += 2) {
       status = dt_string_list_get((dt_string_list*)carrier, i, &text);
-      if (!status) ((char**)at->p)[i] = strcpy((char*)dtt_lend(f, (int64_t)strlen(text)), text);
+      if (status) break;
+      entry[1].i = (int64_t)strlen(text);
+      entry[0].p = strcpy((char*)dtt_lend(f, entry[1].i), text);
     }
   }
-  ((const dtt_handle*)item->of)->release(carrier);
+  dt_handle_release(carrier);
   return status;
+}
+
+/* The other way: what came out, as one of the kinds that a language knows. Names of devices and
+ * enums are text. */
+static inline dtt_given dtt_taken(dtt_frame* f, const dtt_item* item, const dtt_cell* at) {
+  dtt_given v = {(dtt_kind)item->kind, at[0], 0, (const dtt_handle*)item->of, NULL};
+  if (item->kind == DTT_SCALAR) {
+    v.kind = at->i == DT_SCALAR_KIND_FLOAT ? DTT_F64
+             : at->i == DT_SCALAR_KIND_INT ? DTT_I64
+                                           : DTT_BOOL;
+    v.value = at[v.kind == DTT_F64 ? 2 : 1];
+  } else if (item->kind == DTT_TENSOR) {
+    v.kind = DTT_HANDLE, v.of = &dtt_handle_tensor;
+  } else if (item->kind == DTT_STR) {
+    v.n = at[1].i;
+  } else if (item->kind == DTT_DEVICE) {
+    char* text = (char*)dtt_lend(f, 32);
+    v.kind = DTT_STR, v.value.p = text, v.n = dtt_name_device(at, text);
+  } else if (item->kind == DTT_ENUM) {
+    const dtt_value* value = ((const dtt_enum*)item->of)->values;
+    while (value->name && value->number != at->i) value++;
+    v.kind = value->name ? DTT_STR : DTT_I64; /* it may be newer than this table */
+    if (value->name) v.value.p = (void*)value->name, v.n = (int64_t)strlen(value->name);
+  }
+  return v;
 }
 
 static inline int dtt_is_numbers(const dtt_item* item) {
   return item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64);
 }
 
-/* A list of numbers is asked for twice: the first call says how many there are. */
+/* A long list of numbers is asked for twice: the first call says how many there are. */
 static inline dt_status dtt_call(dtt_frame* f) {
   const dtt_item *item = f->function->results, *end = item + f->function->n_results;
+  const int is_numbers = item < end && dtt_is_numbers(item);
   dt_status status = (dt_status)f->status;
   const char* message;
+  if (is_numbers) f->results[0].p = f->few, f->results[1].i = DTT_FEW;
   if (!status) status = f->function->call(f->args, f->results);
-  if (!status && item < end && dtt_is_numbers(item)) {
-    f->results[0].p = dtt_lend(f, f->results[2].i * 8);
-    f->results[1] = f->results[2];
+  if (is_numbers && !status && f->results[2].i > DTT_FEW) {
+    f->results[0].p = dtt_lend(f, 8 * (f->results[1].i = f->results[2].i));
     status = f->function->call(f->args, f->results);
   }
+  if (is_numbers) f->results[1] = f->results[2];
   for (; !status && item < end; item++)
     if (item->kind == DTT_STR || (item->is_list && item->kind == DTT_TENSOR))
       status = dtt_open(f, item);
@@ -130,8 +290,8 @@ static inline dt_status dtt_call(dtt_frame* f) {
 }
 
 /* For collectors that want to know what a pointer points to, a handle is a number. */
-static inline void dtt_release(const dtt_handle* of, uint64_t handle) {
-  if (handle) of->release((void*)(uintptr_t)handle);
+static inline void dtt_release(uint64_t handle) {
+  dt_handle_release((void*)(uintptr_t)handle);
 }
 
 /* ---- callbacks */

@@ -11,7 +11,7 @@ static __attribute__((unused)) const dtt_enum enum_status = {"status", values_st
 static const dtt_value values_dtype[] = {
     {"float32", 1}, {"float64", 2}, {"int64", 3}, {"int32", 4}, {"uint8", 5}, {"bool", 6},
     {"float16", 7}, {"bfloat16", 8}, {"int8", 9}, {"int16", 10}, {NULL, 0}};
-const dtt_enum dtt_dtypes = {"dtype", values_dtype};
+static __attribute__((unused)) const dtt_enum enum_dtype = {"dtype", values_dtype};
 static const dtt_value values_device_type[] = {{"cpu", 1}, {"cuda", 2}, {NULL, 0}};
 const dtt_enum dtt_device_types = {"device_type", values_device_type};
 static const dtt_value values_memory_format[] = {
@@ -39,82 +39,25 @@ static const dtt_value values_padding_mode[] = {
 static __attribute__((unused)) const dtt_enum enum_padding_mode = {"padding_mode", values_padding_mode};
 static const dtt_value values_log_level[] = {{"trace", 1}, {"info", 2}, {"warning", 3}, {NULL, 0}};
 static __attribute__((unused)) const dtt_enum enum_log_level = {"log_level", values_log_level};
-static void release_dataset(void *handle) {
-  dt_dataset_release((dt_dataset *)handle);
-}
-const dtt_handle dtt_handle_dataset = {"dataset", release_dataset};
-static void release_data_loader(void *handle) {
-  dt_data_loader_release((dt_data_loader *)handle);
-}
-const dtt_handle dtt_handle_data_loader = {"data_loader", release_data_loader};
-static void release_stream(void *handle) {
-  dt_stream_release((dt_stream *)handle);
-}
-const dtt_handle dtt_handle_stream = {"stream", release_stream};
-static void release_event(void *handle) {
-  dt_event_release((dt_event *)handle);
-}
-const dtt_handle dtt_handle_event = {"event", release_event};
-static void release_graph(void *handle) {
-  dt_graph_release((dt_graph *)handle);
-}
-const dtt_handle dtt_handle_graph = {"graph", release_graph};
-static void release_kv_cache(void *handle) {
-  dt_kv_cache_release((dt_kv_cache *)handle);
-}
-const dtt_handle dtt_handle_kv_cache = {"kv_cache", release_kv_cache};
-static void release_grad_scaler(void *handle) {
-  dt_grad_scaler_release((dt_grad_scaler *)handle);
-}
-const dtt_handle dtt_handle_grad_scaler = {"grad_scaler", release_grad_scaler};
-static void release_module(void *handle) {
-  dt_module_release((dt_module *)handle);
-}
-const dtt_handle dtt_handle_module = {"module", release_module};
-static void release_optimizer(void *handle) {
-  dt_optimizer_release((dt_optimizer *)handle);
-}
-const dtt_handle dtt_handle_optimizer = {"optimizer", release_optimizer};
-static void release_lr_scheduler(void *handle) {
-  dt_lr_scheduler_release((dt_lr_scheduler *)handle);
-}
-const dtt_handle dtt_handle_lr_scheduler = {"lr_scheduler", release_lr_scheduler};
-static void release_profiler(void *handle) {
-  dt_profiler_release((dt_profiler *)handle);
-}
-const dtt_handle dtt_handle_profiler = {"profiler", release_profiler};
-static void release_node(void *handle) {
-  dt_node_release((dt_node *)handle);
-}
-const dtt_handle dtt_handle_node = {"node", release_node};
-static void release_tensor(void *handle) {
-  dt_tensor_release((dt_tensor *)handle);
-}
-const dtt_handle dtt_handle_tensor = {"tensor", release_tensor};
-static void release_tensor_list(void *handle) {
-  dt_tensor_list_release((dt_tensor_list *)handle);
-}
-const dtt_handle dtt_handle_tensor_list = {"tensor_list", release_tensor_list};
-static void release_bytes(void *handle) {
-  dt_bytes_release((dt_bytes *)handle);
-}
-const dtt_handle dtt_handle_bytes = {"bytes", release_bytes};
-static void release_string_list(void *handle) {
-  dt_string_list_release((dt_string_list *)handle);
-}
-const dtt_handle dtt_handle_string_list = {"string_list", release_string_list};
-static void release_generator(void *handle) {
-  dt_generator_release((dt_generator *)handle);
-}
-const dtt_handle dtt_handle_generator = {"generator", release_generator};
-static void release_context(void *handle) {
-  dt_context_release((dt_context *)handle);
-}
-const dtt_handle dtt_handle_context = {"context", release_context};
-static void release_hook(void *handle) {
-  dt_hook_release((dt_hook *)handle);
-}
-const dtt_handle dtt_handle_hook = {"hook", release_hook};
+static const dtt_handle dtt_handle_dataset = {"dataset"};
+static const dtt_handle dtt_handle_data_loader = {"data_loader"};
+static const dtt_handle dtt_handle_stream = {"stream"};
+static const dtt_handle dtt_handle_event = {"event"};
+static const dtt_handle dtt_handle_graph = {"graph"};
+static const dtt_handle dtt_handle_kv_cache = {"kv_cache"};
+static const dtt_handle dtt_handle_grad_scaler = {"grad_scaler"};
+static const dtt_handle dtt_handle_module = {"module"};
+static const dtt_handle dtt_handle_optimizer = {"optimizer"};
+static const dtt_handle dtt_handle_lr_scheduler = {"lr_scheduler"};
+static const dtt_handle dtt_handle_profiler = {"profiler"};
+static const dtt_handle dtt_handle_node = {"node"};
+const dtt_handle dtt_handle_tensor = {"tensor"};
+static const dtt_handle dtt_handle_tensor_list = {"tensor_list"};
+static const dtt_handle dtt_handle_bytes = {"bytes"};
+static const dtt_handle dtt_handle_string_list = {"string_list"};
+static const dtt_handle dtt_handle_generator = {"generator"};
+static const dtt_handle dtt_handle_context = {"context"};
+static const dtt_handle dtt_handle_hook = {"hook"};
 static const dtt_item items_0[] = {
   {"grad", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
@@ -214,7 +157,7 @@ static const dtt_item items_9[] = {
   {"out_features", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
 static const dtt_item items_10[] = {
   {"out", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
@@ -257,7 +200,7 @@ static const dtt_item items_12[] = {
   {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_13[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {.p = (void *)"zeros"}, {0}, {0}, {0},
@@ -297,7 +240,7 @@ static const dtt_item items_14[] = {
   {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv2d = {"Conv2d", call_nn_conv2d, items_14, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
 
@@ -334,7 +277,7 @@ static const dtt_item items_15[] = {
   {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv3d = {"Conv3d", call_nn_conv3d, items_15, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
 
@@ -374,7 +317,7 @@ static const dtt_item items_16[] = {
   {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 1},
   {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 17, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_17[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {0}, {0}, {.p = (void *)"zeros"}, {0}, {0}, {0},
@@ -417,7 +360,7 @@ static const dtt_item items_18[] = {
   {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 2},
   {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 17, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv_transpose2d = {"ConvTranspose2d", call_nn_conv_transpose2d, items_18, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
 
@@ -457,7 +400,7 @@ static const dtt_item items_19[] = {
   {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 3},
   {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 17, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv_transpose3d = {"ConvTranspose3d", call_nn_conv_transpose3d, items_19, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
 
@@ -488,7 +431,7 @@ static const dtt_item items_20[] = {
   {"track_running_stats", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_21[] = {
   {0}, {.f = 1e-05}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.1}, {1}, {1}, {1}, {0}, {0}, {0},
@@ -625,7 +568,7 @@ static const dtt_item items_23[] = {
   {"affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_24[] = {
   {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
@@ -652,7 +595,7 @@ static const dtt_item items_25[] = {
   {"eps", NULL, DTT_F64, 2, 0, 1, 0, 0, 0},
   {"elementwise_affine", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_26[] = {
   {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -703,7 +646,7 @@ static const dtt_item items_29[] = {
   {"elementwise_affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_29, items_10, cells_24, 6, 1, 8, 0, 0, NULL};
 
@@ -820,7 +763,7 @@ static const dtt_item items_32[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_33[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0}, {0}, {0}, {0},
@@ -859,7 +802,7 @@ static const dtt_item items_34[] = {
   {"include_last_offset", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"padding_idx", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 11, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 13, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 13, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_35[] = {
   {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {.p = (void *)"mean"}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
@@ -958,7 +901,7 @@ static const dtt_item items_42[] = {
   {"out_features", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_43[] = {
   {0}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -1309,7 +1252,7 @@ static const dtt_item items_62[] = {
   {"num_parameters", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"init", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_63[] = {
   {1}, {.f = 0.25}, {0}, {0}, {0},
@@ -1414,7 +1357,7 @@ static const dtt_item items_67[] = {
   {"vdim", NULL, DTT_I64, 8, 0, 1, 0, 0, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 11, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 13, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 13, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_68[] = {
   {0}, {0}, {.f = 0.0}, {1}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
@@ -1451,7 +1394,7 @@ static const dtt_item items_69[] = {
   {"norm_first", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_70[] = {
   {0}, {0}, {2048}, {.f = 0.1}, {.p = (void *)"relu"}, {.f = 1e-05}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -1515,7 +1458,7 @@ static const dtt_item items_71[] = {
   {"norm_first", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 11, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 13, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 13, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_72[] = {
   {512}, {8}, {6}, {6}, {2048}, {.f = 0.1}, {.p = (void *)"relu"}, {.f = 1e-05}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -2389,7 +2332,7 @@ static const dtt_item items_126[] = {
   {"dropout", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"bidirectional", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_127[] = {
   {0}, {0}, {1}, {.p = (void *)"tanh"}, {1}, {0}, {.f = 0.0}, {0}, {0}, {0}, {0},
@@ -2424,7 +2367,7 @@ static const dtt_item items_128[] = {
   {"bidirectional", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"proj_size", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_129[] = {
   {0}, {0}, {1}, {1}, {0}, {.f = 0.0}, {0}, {0}, {0}, {0}, {0},
@@ -2457,7 +2400,7 @@ static const dtt_item items_130[] = {
   {"dropout", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"bidirectional", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 9, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 9, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_131[] = {
   {0}, {0}, {1}, {1}, {0}, {.f = 0.0}, {0}, {0}, {0}, {0},
@@ -2484,7 +2427,7 @@ static const dtt_item items_132[] = {
   {"bias", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"nonlinearity", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_133[] = {
   {0}, {0}, {1}, {.p = (void *)"tanh"}, {0}, {0}, {0},
@@ -2509,7 +2452,7 @@ static const dtt_item items_134[] = {
   {"hidden_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_lstm_cell = {"LSTMCell", call_nn_lstm_cell, items_134, items_10, cells_11, 5, 1, 6, 0, 0, NULL};
 
@@ -2823,7 +2766,7 @@ static dt_status call_models_lenet(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_149[] = {
   {"num_classes", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_150[] = {
   {10}, {0}, {0}, {0},
@@ -2848,7 +2791,7 @@ static const dtt_item items_151[] = {
   {"num_classes", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"dropout", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_152[] = {
   {1000}, {.f = 0.5}, {0}, {0}, {0},
@@ -2968,7 +2911,7 @@ static const dtt_item items_155[] = {
   {"mlp_dim", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
   {"dropout", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_156[] = {
   {1000}, {224}, {16}, {12}, {12}, {768}, {3072}, {.f = 0.0}, {0}, {0}, {0},
@@ -3001,7 +2944,7 @@ static const dtt_item items_157[] = {
   {"heads", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
   {"dropout", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_158[] = {
   {50257}, {1024}, {768}, {12}, {12}, {.f = 0.1}, {0}, {0}, {0},
@@ -3033,7 +2976,7 @@ static const dtt_item items_159[] = {
   {"dropout", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
   {"tie_weights", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_160[] = {
   {0}, {200}, {200}, {2}, {.f = 0.2}, {0}, {0}, {0}, {0},
@@ -3595,7 +3538,7 @@ static dt_status call_autocast_begin(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_204[] = {
   {"device_type", &dtt_device_types, DTT_ENUM, 0, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"enabled", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"cache_enabled", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
@@ -3652,7 +3595,7 @@ static dt_status call_get_autocast_dtype(const dtt_cell *a, dtt_cell *r) {
 }
 
 static const dtt_item items_209[] = {
-  {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
+  {"out", &enum_dtype, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
 static const dtt_function function_get_autocast_dtype = {"get_autocast_dtype", call_get_autocast_dtype, items_206, items_209, cells_45, 1, 1, 1, 0, 0, NULL};
 
@@ -3665,7 +3608,7 @@ static dt_status call_set_autocast_dtype(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_210[] = {
   {"device_type", &dtt_device_types, DTT_ENUM, 0, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
 static const dtt_function function_set_autocast_dtype = {"set_autocast_dtype", call_set_autocast_dtype, items_210, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
@@ -4141,7 +4084,7 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_248[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
@@ -4161,7 +4104,7 @@ static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_249[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
@@ -4182,7 +4125,7 @@ static const dtt_item items_250[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
@@ -4200,7 +4143,7 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_251[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
@@ -4232,7 +4175,7 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_252[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
@@ -4253,7 +4196,7 @@ static const dtt_item items_253[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 9, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 9, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
@@ -4277,7 +4220,7 @@ static const dtt_item items_255[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
@@ -4302,7 +4245,7 @@ static const dtt_item items_257[] = {
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
   {"base", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
 };
@@ -4325,7 +4268,7 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_259[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -4343,7 +4286,7 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_260[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -4361,7 +4304,7 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_261[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
@@ -4405,7 +4348,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_262[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
@@ -4425,7 +4368,7 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_263[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -4470,7 +4413,7 @@ static const dtt_item items_264[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 6, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
@@ -4489,7 +4432,7 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_265[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
@@ -4525,7 +4468,7 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_267[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
@@ -4583,7 +4526,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_272[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
@@ -5031,7 +4974,7 @@ static const dtt_item items_300[] = {
   {"header", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"categories", NULL, DTT_STR, 5, 1, 1, 0, 0, 0},
   {"one_hot", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
 static const dtt_item items_301[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
@@ -7590,7 +7533,7 @@ static const dtt_item items_455[] = {
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_456[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
@@ -7612,7 +7555,7 @@ static const dtt_item items_457[] = {
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const int64_t numbers_458[] = {
   -2, -1
@@ -7656,7 +7599,7 @@ static const dtt_item items_462[] = {
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_462, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
@@ -8446,7 +8389,7 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_519[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_module_to = {"to", call_module_to, items_519, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
 
@@ -8810,7 +8753,7 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_544[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_softmax = {"softmax", call_softmax, items_544, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
@@ -12330,7 +12273,7 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_649[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -12364,7 +12307,7 @@ static const dtt_item items_650[] = {
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 4, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
@@ -12383,7 +12326,7 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_651[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
@@ -12402,7 +12345,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_652[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
@@ -12436,7 +12379,7 @@ static const dtt_item items_653[] = {
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
@@ -12616,7 +12559,7 @@ static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_666[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_666, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
@@ -13015,7 +12958,7 @@ static const dtt_item items_683[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_sum = {"sum", call_sum, items_683, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
@@ -13083,7 +13026,7 @@ static const dtt_item items_685[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_prod = {"prod", call_prod, items_685, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
@@ -13289,7 +13232,7 @@ static const dtt_item items_694[] = {
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_norm = {"norm", call_norm, items_694, items_199, cells_456, 5, 1, 8, 0, 0, NULL};
 
@@ -13755,7 +13698,7 @@ static const dtt_item items_716[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_716, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
@@ -15432,7 +15375,7 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
 }
 
 static const dtt_item items_772[] = {
-  {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
+  {"d", &enum_dtype, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
 static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_772, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
@@ -15942,7 +15885,7 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_790[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
+  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
 static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_790, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
@@ -16990,1645 +16933,6 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
 }
 
 static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_815, items_610, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
-
-static const dtt_entry methods_dataset[] = {
-  {"len", &function_dataset_len},
-  {NULL, NULL}};
-static const dtt_entry properties_dataset[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_dataset[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_data_loader[] = {
-  {"len", &function_data_loader_len},
-  {"start", &function_data_loader_start},
-  {"next", &function_data_loader_next},
-  {NULL, NULL}};
-static const dtt_entry properties_data_loader[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_data_loader[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_stream[] = {
-  {"native", &function_stream_native},
-  {"synchronize", &function_stream_synchronize},
-  {"query", &function_stream_query},
-  {NULL, NULL}};
-static const dtt_entry properties_stream[] = {
-  {"device", &function_stream_device},
-  {NULL, NULL}};
-static const dtt_entry operators_stream[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_event[] = {
-  {"record", &function_event_record},
-  {"wait", &function_event_wait},
-  {"synchronize", &function_event_synchronize},
-  {"query", &function_event_query},
-  {"elapsed_time", &function_event_elapsed_time},
-  {NULL, NULL}};
-static const dtt_entry properties_event[] = {
-  {"device", &function_event_device},
-  {NULL, NULL}};
-static const dtt_entry operators_event[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_graph[] = {
-  {"begin", &function_graph_begin},
-  {"end", &function_graph_end},
-  {"abandon", &function_graph_abandon},
-  {"replay", &function_graph_replay},
-  {NULL, NULL}};
-static const dtt_entry properties_graph[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_graph[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_kv_cache[] = {
-  {"update", &function_kv_cache_update},
-  {"truncate", &function_kv_cache_truncate},
-  {"follow", &function_kv_cache_follow},
-  {"settle", &function_kv_cache_settle},
-  {"decoder_block", &function_kv_cache_decoder_block},
-  {NULL, NULL}};
-static const dtt_entry properties_kv_cache[] = {
-  {"length", &function_kv_cache_length},
-  {"place", &function_kv_cache_place},
-  {"seen", &function_kv_cache_seen},
-  {NULL, NULL}};
-static const dtt_entry operators_kv_cache[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_grad_scaler[] = {
-  {"scale", &function_grad_scaler_scale},
-  {"unscale_", &function_grad_scaler_unscale_},
-  {"step", &function_grad_scaler_step},
-  {"update", &function_grad_scaler_update},
-  {"get_state", &function_grad_scaler_get_state},
-  {"set_state", &function_grad_scaler_set_state},
-  {NULL, NULL}};
-static const dtt_entry properties_grad_scaler[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_grad_scaler[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_module[] = {
-  {"forward", &function_module_forward},
-  {"forward_inputs", &function_module_forward_inputs},
-  {"forward_outputs", &function_module_forward_outputs},
-  {"generate", &function_module_generate},
-  {"kind", &function_module_kind},
-  {"train", &function_module_train},
-  {"is_training", &function_module_is_training},
-  {"parameters", &function_module_parameters},
-  {"named_parameters", &function_module_named_parameters},
-  {"named_buffers", &function_module_named_buffers},
-  {"state_dict", &function_module_state_dict},
-  {"load_state_dict", &function_module_load_state_dict},
-  {"save", &function_module_save},
-  {"load", &function_module_load},
-  {"to", &function_module_to},
-  {"cpu", &function_module_cpu},
-  {"cuda", &function_module_cuda},
-  {"zero_grad", &function_module_zero_grad},
-  {"requires_grad_", &function_module_requires_grad_},
-  {"children_len", &function_module_children_len},
-  {"child", &function_module_child},
-  {"register_parameter", &function_module_register_parameter},
-  {"register_buffer", &function_module_register_buffer},
-  {"register_module", &function_module_register_module},
-  {"append", &function_module_append},
-  {NULL, NULL}};
-static const dtt_entry properties_module[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_module[] = {
-  {"call", &function_module_forward},
-  {NULL, NULL}};
-static const dtt_entry methods_optimizer[] = {
-  {"step", &function_optimizer_step},
-  {"use_master_weights", &function_optimizer_use_master_weights},
-  {"use_stochastic_rounding", &function_optimizer_use_stochastic_rounding},
-  {"zero_grad", &function_optimizer_zero_grad},
-  {"add_param_group", &function_optimizer_add_param_group},
-  {"group_count", &function_optimizer_group_count},
-  {"get", &function_optimizer_get},
-  {"set", &function_optimizer_set},
-  {"state_dict", &function_optimizer_state_dict},
-  {"load_state_dict", &function_optimizer_load_state_dict},
-  {NULL, NULL}};
-static const dtt_entry properties_optimizer[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_optimizer[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_lr_scheduler[] = {
-  {"step", &function_lr_scheduler_step},
-  {"last_epoch", &function_lr_scheduler_last_epoch},
-  {"get_last_lr", &function_lr_scheduler_get_last_lr},
-  {NULL, NULL}};
-static const dtt_entry properties_lr_scheduler[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_lr_scheduler[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_profiler[] = {
-  {"stop", &function_profiler_stop},
-  {"table", &function_profiler_table},
-  {"memory_summary", &function_profiler_memory_summary},
-  {"activities", &function_profiler_activities},
-  {"export_chrome_trace", &function_profiler_export_chrome_trace},
-  {NULL, NULL}};
-static const dtt_entry properties_profiler[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_profiler[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_node[] = {
-  {"name", &function_node_name},
-  {"address", &function_node_address},
-  {"next_count", &function_node_next_count},
-  {"next_output", &function_node_next_output},
-  {"next", &function_node_next},
-  {NULL, NULL}};
-static const dtt_entry properties_node[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_node[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_tensor[] = {
-  {"backward", &function_tensor_backward},
-  {"register_hook", &function_tensor_register_hook},
-  {"register_post_accumulate_grad_hook", &function_tensor_register_post_accumulate_grad_hook},
-  {"new_empty_strided", &function_new_empty_strided},
-  {"new_empty", &function_new_empty},
-  {"new_zeros", &function_new_zeros},
-  {"new_ones", &function_new_ones},
-  {"new_full", &function_new_full},
-  {"clone", &function_clone},
-  {"to", &function_to},
-  {"cpu", &function_cpu},
-  {"cuda", &function_cuda},
-  {"contiguous", &function_contiguous},
-  {"copy_", &function_copy_},
-  {"fill_", &function_fill_},
-  {"zero_", &function_zero_},
-  {"pin_memory", &function_tensor_pin_memory},
-  {"is_pinned", &function_tensor_is_pinned},
-  {"record_stream", &function_tensor_record_stream},
-  {"cholesky", &function_cholesky},
-  {"cholesky_solve", &function_cholesky_solve},
-  {"cholesky_inverse", &function_cholesky_inverse},
-  {"lu_solve", &function_lu_solve},
-  {"triangular_solve", &function_triangular_solve},
-  {"inverse", &function_inverse},
-  {"det", &function_det},
-  {"slogdet", &function_slogdet},
-  {"logdet", &function_logdet},
-  {"geqrf", &function_geqrf},
-  {"orgqr", &function_orgqr},
-  {"ormqr", &function_ormqr},
-  {"svd", &function_svd},
-  {"matrix_exp", &function_matrix_exp},
-  {"index", &function_index},
-  {"index_put", &function_index_put},
-  {"index_put_", &function_index_put_},
-  {"index_select", &function_index_select},
-  {"index_add", &function_index_add},
-  {"index_add_", &function_index_add_},
-  {"gather", &function_gather},
-  {"scatter", &function_scatter},
-  {"scatter_", &function_scatter_},
-  {"scatter_add", &function_scatter_add},
-  {"scatter_add_", &function_scatter_add_},
-  {"scatter_reduce", &function_scatter_reduce},
-  {"scatter_reduce_", &function_scatter_reduce_},
-  {"index_reduce", &function_index_reduce},
-  {"index_reduce_", &function_index_reduce_},
-  {"index_fill", &function_index_fill},
-  {"index_fill_", &function_index_fill_},
-  {"index_copy", &function_index_copy},
-  {"index_copy_", &function_index_copy_},
-  {"masked_scatter", &function_masked_scatter},
-  {"masked_scatter_", &function_masked_scatter_},
-  {"take", &function_take},
-  {"take_along_dim", &function_take_along_dim},
-  {"put", &function_put},
-  {"put_", &function_put_},
-  {"nonzero_static", &function_nonzero_static},
-  {"masked_select", &function_masked_select},
-  {"nonzero", &function_nonzero},
-  {"tril", &function_tril},
-  {"tril_", &function_tril_},
-  {"triu", &function_triu},
-  {"triu_", &function_triu_},
-  {"matmul", &function_matmul},
-  {"mm", &function_mm},
-  {"bmm", &function_bmm},
-  {"baddbmm", &function_baddbmm},
-  {"baddbmm_", &function_baddbmm_},
-  {"addbmm", &function_addbmm},
-  {"addbmm_", &function_addbmm_},
-  {"mv", &function_mv},
-  {"addmv", &function_addmv},
-  {"addmv_", &function_addmv_},
-  {"vdot", &function_vdot},
-  {"dot", &function_dot},
-  {"addmm", &function_addmm},
-  {"addmm_", &function_addmm_},
-  {"outer", &function_outer},
-  {"addr", &function_addr},
-  {"addr_", &function_addr_},
-  {"inner", &function_inner},
-  {"cross", &function_cross},
-  {"kron", &function_kron},
-  {"matrix_power", &function_matrix_power},
-  {"trace", &function_trace},
-  {"dist", &function_dist},
-  {"renorm", &function_renorm},
-  {"renorm_", &function_renorm_},
-  {"softmax", &function_softmax},
-  {"log_softmax", &function_log_softmax},
-  {"neg", &function_neg},
-  {"neg_", &function_neg_},
-  {"abs", &function_abs},
-  {"abs_", &function_abs_},
-  {"sign", &function_sign},
-  {"sign_", &function_sign_},
-  {"floor", &function_floor},
-  {"floor_", &function_floor_},
-  {"ceil", &function_ceil},
-  {"ceil_", &function_ceil_},
-  {"round", &function_round_decimals},
-  {"round_", &function_round_decimals_},
-  {"trunc", &function_trunc},
-  {"trunc_", &function_trunc_},
-  {"exp", &function_exp},
-  {"exp_", &function_exp_},
-  {"log", &function_log},
-  {"log_", &function_log_},
-  {"log1p", &function_log1p},
-  {"log1p_", &function_log1p_},
-  {"sqrt", &function_sqrt},
-  {"sqrt_", &function_sqrt_},
-  {"rsqrt", &function_rsqrt},
-  {"rsqrt_", &function_rsqrt_},
-  {"square", &function_square},
-  {"square_", &function_square_},
-  {"reciprocal", &function_reciprocal},
-  {"reciprocal_", &function_reciprocal_},
-  {"sin", &function_sin},
-  {"sin_", &function_sin_},
-  {"cos", &function_cos},
-  {"cos_", &function_cos_},
-  {"tanh", &function_tanh},
-  {"tanh_", &function_tanh_},
-  {"erf", &function_erf},
-  {"erf_", &function_erf_},
-  {"sigmoid", &function_sigmoid},
-  {"sigmoid_", &function_sigmoid_},
-  {"relu", &function_relu},
-  {"relu_", &function_relu_},
-  {"clamp_min", &function_clamp_min},
-  {"clamp_min_", &function_clamp_min_},
-  {"clamp_max", &function_clamp_max},
-  {"clamp_max_", &function_clamp_max_},
-  {"clamp", &function_clamp},
-  {"clamp_", &function_clamp_},
-  {"add", &function_add},
-  {"add_", &function_add_},
-  {"sub", &function_sub},
-  {"sub_", &function_sub_},
-  {"rsub", &function_rsub},
-  {"mul", &function_mul},
-  {"mul_", &function_mul_},
-  {"true_divide", &function_true_divide},
-  {"true_divide_", &function_true_divide_},
-  {"div", &function_div},
-  {"div_", &function_div_},
-  {"floor_divide", &function_floor_divide},
-  {"floor_divide_", &function_floor_divide_},
-  {"remainder", &function_remainder},
-  {"remainder_", &function_remainder_},
-  {"pow", &function_pow},
-  {"pow_", &function_pow_},
-  {"maximum", &function_maximum},
-  {"minimum", &function_minimum},
-  {"hardshrink", &function_hardshrink},
-  {"prelu", &function_prelu},
-  {"eq", &function_eq},
-  {"eq_", &function_eq_},
-  {"ne", &function_ne},
-  {"ne_", &function_ne_},
-  {"lt", &function_lt},
-  {"lt_", &function_lt_},
-  {"le", &function_le},
-  {"le_", &function_le_},
-  {"gt", &function_gt},
-  {"gt_", &function_gt_},
-  {"ge", &function_ge},
-  {"ge_", &function_ge_},
-  {"isnan", &function_isnan},
-  {"isinf", &function_isinf},
-  {"isfinite", &function_isfinite},
-  {"logical_not", &function_logical_not},
-  {"logical_not_", &function_logical_not_},
-  {"logical_and", &function_logical_and},
-  {"logical_and_", &function_logical_and_},
-  {"logical_or", &function_logical_or},
-  {"logical_or_", &function_logical_or_},
-  {"logical_xor", &function_logical_xor},
-  {"logical_xor_", &function_logical_xor_},
-  {"bitwise_and", &function_bitwise_and},
-  {"bitwise_and_", &function_bitwise_and_},
-  {"bitwise_or", &function_bitwise_or},
-  {"bitwise_or_", &function_bitwise_or_},
-  {"bitwise_xor", &function_bitwise_xor},
-  {"bitwise_xor_", &function_bitwise_xor_},
-  {"bitwise_left_shift", &function_bitwise_left_shift},
-  {"bitwise_left_shift_", &function_bitwise_left_shift_},
-  {"bitwise_right_shift", &function_bitwise_right_shift},
-  {"bitwise_right_shift_", &function_bitwise_right_shift_},
-  {"bitwise_not", &function_bitwise_not},
-  {"masked_fill", &function_masked_fill},
-  {"masked_fill_", &function_masked_fill_},
-  {"tan", &function_tan},
-  {"tan_", &function_tan_},
-  {"asin", &function_asin},
-  {"asin_", &function_asin_},
-  {"acos", &function_acos},
-  {"acos_", &function_acos_},
-  {"atan", &function_atan},
-  {"atan_", &function_atan_},
-  {"sinh", &function_sinh},
-  {"sinh_", &function_sinh_},
-  {"cosh", &function_cosh},
-  {"cosh_", &function_cosh_},
-  {"asinh", &function_asinh},
-  {"asinh_", &function_asinh_},
-  {"acosh", &function_acosh},
-  {"acosh_", &function_acosh_},
-  {"atanh", &function_atanh},
-  {"atanh_", &function_atanh_},
-  {"atan2", &function_atan2},
-  {"atan2_", &function_atan2_},
-  {"hypot", &function_hypot},
-  {"hypot_", &function_hypot_},
-  {"sinc", &function_sinc},
-  {"sinc_", &function_sinc_},
-  {"deg2rad", &function_deg2rad},
-  {"deg2rad_", &function_deg2rad_},
-  {"rad2deg", &function_rad2deg},
-  {"rad2deg_", &function_rad2deg_},
-  {"expm1", &function_expm1},
-  {"expm1_", &function_expm1_},
-  {"exp2", &function_exp2},
-  {"exp2_", &function_exp2_},
-  {"log2", &function_log2},
-  {"log2_", &function_log2_},
-  {"log10", &function_log10},
-  {"log10_", &function_log10_},
-  {"logit", &function_logit},
-  {"logit_", &function_logit_},
-  {"xlogy", &function_xlogy},
-  {"xlogy_", &function_xlogy_},
-  {"logaddexp", &function_logaddexp},
-  {"logaddexp2", &function_logaddexp2},
-  {"float_power", &function_float_power},
-  {"float_power_", &function_float_power_},
-  {"ldexp", &function_ldexp},
-  {"ldexp_", &function_ldexp_},
-  {"frac", &function_frac},
-  {"frac_", &function_frac_},
-  {"positive", &function_positive},
-  {"signbit", &function_signbit},
-  {"copysign", &function_copysign},
-  {"copysign_", &function_copysign_},
-  {"fmod", &function_fmod},
-  {"fmod_", &function_fmod_},
-  {"gcd", &function_gcd},
-  {"gcd_", &function_gcd_},
-  {"lcm", &function_lcm},
-  {"lcm_", &function_lcm_},
-  {"heaviside", &function_heaviside},
-  {"heaviside_", &function_heaviside_},
-  {"fmax", &function_fmax},
-  {"fmin", &function_fmin},
-  {"nan_to_num", &function_nan_to_num},
-  {"nan_to_num_", &function_nan_to_num_},
-  {"isposinf", &function_isposinf},
-  {"isneginf", &function_isneginf},
-  {"isreal", &function_isreal},
-  {"lerp", &function_lerp},
-  {"lerp_", &function_lerp_},
-  {"addcmul", &function_addcmul},
-  {"addcmul_", &function_addcmul_},
-  {"addcdiv", &function_addcdiv},
-  {"addcdiv_", &function_addcdiv_},
-  {"bernoulli", &function_bernoulli_p},
-  {"multinomial", &function_multinomial},
-  {"poisson", &function_poisson},
-  {"exponential_", &function_exponential_},
-  {"geometric_", &function_geometric_},
-  {"cauchy_", &function_cauchy_},
-  {"log_normal_", &function_log_normal_},
-  {"uniform_", &function_uniform_},
-  {"normal_", &function_normal_},
-  {"bernoulli_", &function_bernoulli_tensor_},
-  {"random_", &function_random_},
-  {"sum", &function_sum},
-  {"mean", &function_mean},
-  {"nansum", &function_nansum},
-  {"nanmean", &function_nanmean},
-  {"count_nonzero", &function_count_nonzero},
-  {"prod", &function_prod},
-  {"max", &function_max_dim},
-  {"min", &function_min_dim},
-  {"amax", &function_amax},
-  {"amin", &function_amin},
-  {"aminmax", &function_aminmax},
-  {"argmax", &function_argmax},
-  {"argmin", &function_argmin},
-  {"var", &function_var},
-  {"std", &function_std},
-  {"cov", &function_cov},
-  {"corrcoef", &function_corrcoef},
-  {"norm", &function_norm},
-  {"any", &function_any},
-  {"all", &function_all},
-  {"logsumexp", &function_logsumexp},
-  {"cumsum", &function_cumsum},
-  {"cumsum_", &function_cumsum_},
-  {"cumprod", &function_cumprod},
-  {"cumprod_", &function_cumprod_},
-  {"logcumsumexp", &function_logcumsumexp},
-  {"diff", &function_diff},
-  {"equal", &function_equal},
-  {"isclose", &function_isclose},
-  {"allclose", &function_allclose},
-  {"roll", &function_roll},
-  {"rot90", &function_rot90},
-  {"fliplr", &function_fliplr},
-  {"flipud", &function_flipud},
-  {"tile", &function_tile},
-  {"repeat_interleave", &function_repeat_interleave},
-  {"diag", &function_diag},
-  {"diag_embed", &function_diag_embed},
-  {"diagflat", &function_diagflat},
-  {"combinations", &function_combinations},
-  {"select_scatter", &function_select_scatter},
-  {"slice_scatter", &function_slice_scatter},
-  {"diagonal_scatter", &function_diagonal_scatter},
-  {"as_strided_scatter", &function_as_strided_scatter},
-  {"sort", &function_sort},
-  {"argsort", &function_argsort},
-  {"msort", &function_msort},
-  {"topk", &function_topk},
-  {"kthvalue", &function_kthvalue},
-  {"median", &function_median_dim},
-  {"nanmedian", &function_nanmedian_dim},
-  {"mode", &function_mode},
-  {"quantile", &function_quantile},
-  {"nanquantile", &function_nanquantile},
-  {"cummax", &function_cummax},
-  {"cummin", &function_cummin},
-  {"unique", &function_unique},
-  {"unique_consecutive", &function_unique_consecutive},
-  {"bincount", &function_bincount},
-  {"histc", &function_histc},
-  {"histogram", &function_histogram},
-  {"erfc", &function_erfc},
-  {"erfc_", &function_erfc_},
-  {"erfinv", &function_erfinv},
-  {"erfinv_", &function_erfinv_},
-  {"lgamma", &function_lgamma},
-  {"lgamma_", &function_lgamma_},
-  {"digamma", &function_digamma},
-  {"digamma_", &function_digamma_},
-  {"polygamma_", &function_polygamma_},
-  {"mvlgamma", &function_mvlgamma},
-  {"mvlgamma_", &function_mvlgamma_},
-  {"i0", &function_i0},
-  {"i0_", &function_i0_},
-  {"igamma", &function_igamma},
-  {"igamma_", &function_igamma_},
-  {"igammac", &function_igammac},
-  {"igammac_", &function_igammac_},
-  {"frexp", &function_frexp},
-  {"nextafter", &function_nextafter},
-  {"nextafter_", &function_nextafter_},
-  {"dim", &function_tensor_dim},
-  {"size", &function_tensor_size},
-  {"stride", &function_tensor_stride},
-  {"numel", &function_tensor_numel},
-  {"storage_offset", &function_tensor_storage_offset},
-  {"storage_nbytes", &function_tensor_storage_nbytes},
-  {"element_size", &function_tensor_element_size},
-  {"is_contiguous", &function_tensor_is_contiguous},
-  {"data_ptr", &function_tensor_data_ptr},
-  {"is_set_to", &function_tensor_is_set_to},
-  {"is_same", &function_tensor_is_same},
-  {"base", &function_tensor_base},
-  {"version", &function_tensor_version},
-  {"item", &function_tensor_item},
-  {"to_string", &function_tensor_to_string},
-  {"requires_grad_", &function_tensor_requires_grad_},
-  {"set_grad", &function_tensor_set_grad},
-  {"retain_grad", &function_tensor_retain_grad},
-  {"node", &function_tensor_node},
-  {"grad_fn_name", &function_tensor_grad_fn_name},
-  {"set_data", &function_tensor_set_data},
-  {"view", &function_view},
-  {"detach", &function_detach},
-  {"detach_", &function_detach_},
-  {"view_as", &function_view_as},
-  {"reshape", &function_reshape},
-  {"reshape_as", &function_reshape_as},
-  {"flatten", &function_flatten},
-  {"unflatten", &function_unflatten},
-  {"transpose", &function_transpose},
-  {"transpose_", &function_transpose_},
-  {"swapaxes", &function_swapaxes},
-  {"swapaxes_", &function_swapaxes_},
-  {"permute", &function_permute},
-  {"movedim", &function_movedim},
-  {"t", &function_t},
-  {"t_", &function_t_},
-  {"squeeze", &function_squeeze},
-  {"squeeze_", &function_squeeze_},
-  {"unsqueeze", &function_unsqueeze},
-  {"unsqueeze_", &function_unsqueeze_},
-  {"expand", &function_expand},
-  {"expand_as", &function_expand_as},
-  {"broadcast_to", &function_broadcast_to},
-  {"select", &function_select},
-  {"narrow", &function_narrow},
-  {"slice", &function_slice},
-  {"as_strided", &function_as_strided},
-  {"as_strided_", &function_as_strided_},
-  {"resize_", &function_resize_},
-  {"resize_as_", &function_resize_as_},
-  {"view_dtype", &function_view_dtype},
-  {"unfold", &function_unfold},
-  {"diagonal", &function_diagonal},
-  {"chunk", &function_chunk},
-  {"split", &function_split},
-  {"split_with_sizes", &function_split_with_sizes},
-  {"tensor_split", &function_split_sections},
-  {"split_at", &function_split_at},
-  {"hsplit", &function_hsplit},
-  {"vsplit", &function_vsplit},
-  {"dsplit", &function_dsplit},
-  {"ravel", &function_ravel},
-  {"unbind", &function_unbind},
-  {"repeat", &function_repeat},
-  {"narrow_copy", &function_narrow_copy},
-  {"sum_to_size", &function_sum_to_size},
-  {"flip", &function_flip},
-  {"ger", &function_ger},
-  {"absolute", &function_absolute},
-  {"absolute_", &function_absolute_},
-  {"negative", &function_negative},
-  {"negative_", &function_negative_},
-  {"sgn", &function_sgn},
-  {"sgn_", &function_sgn_},
-  {"fix", &function_fix},
-  {"fix_", &function_fix_},
-  {"arcsin", &function_arcsin},
-  {"arcsin_", &function_arcsin_},
-  {"arccos", &function_arccos},
-  {"arccos_", &function_arccos_},
-  {"arctan", &function_arctan},
-  {"arctan_", &function_arctan_},
-  {"arctan2", &function_arctan2},
-  {"arctan2_", &function_arctan2_},
-  {"arcsinh", &function_arcsinh},
-  {"arcsinh_", &function_arcsinh_},
-  {"arccosh", &function_arccosh},
-  {"arccosh_", &function_arccosh_},
-  {"arctanh", &function_arctanh},
-  {"arctanh_", &function_arctanh_},
-  {"subtract", &function_subtract},
-  {"subtract_", &function_subtract_},
-  {"multiply", &function_multiply},
-  {"multiply_", &function_multiply_},
-  {"divide", &function_divide},
-  {"divide_", &function_divide_},
-  {"clip", &function_clip},
-  {"clip_", &function_clip_},
-  {"greater", &function_greater},
-  {"greater_", &function_greater_},
-  {"greater_equal", &function_greater_equal},
-  {"greater_equal_", &function_greater_equal_},
-  {"less", &function_less},
-  {"less_", &function_less_},
-  {"less_equal", &function_less_equal},
-  {"less_equal_", &function_less_equal_},
-  {"not_equal", &function_not_equal},
-  {"not_equal_", &function_not_equal_},
-  {"swapdims", &function_swapdims},
-  {"swapdims_", &function_swapdims_},
-  {"moveaxis", &function_moveaxis},
-  {"argwhere", &function_argwhere},
-  {NULL, NULL}};
-static const dtt_entry properties_tensor[] = {
-  {"shape", &function_tensor_shape},
-  {"dtype", &function_tensor_dtype},
-  {"device", &function_tensor_device},
-  {"requires_grad", &function_tensor_requires_grad},
-  {"is_leaf", &function_tensor_is_leaf},
-  {"grad", &function_tensor_grad},
-  {"retains_grad", &function_tensor_retains_grad},
-  {"output_nr", &function_tensor_output_nr},
-  {"data", &function_tensor_data},
-  {NULL, NULL}};
-static const dtt_entry operators_tensor[] = {
-  {"matmul", &function_matmul},
-  {"neg", &function_neg},
-  {"abs", &function_abs},
-  {"add", &function_add},
-  {"sub", &function_sub},
-  {"rsub", &function_rsub},
-  {"mul", &function_mul},
-  {"truediv", &function_div},
-  {"floordiv", &function_floor_divide},
-  {"mod", &function_remainder},
-  {"pow", &function_pow},
-  {"eq", &function_eq},
-  {"ne", &function_ne},
-  {"lt", &function_lt},
-  {"le", &function_le},
-  {"gt", &function_gt},
-  {"ge", &function_ge},
-  {"and", &function_bitwise_and},
-  {"or", &function_bitwise_or},
-  {"xor", &function_bitwise_xor},
-  {"lshift", &function_bitwise_left_shift},
-  {"rshift", &function_bitwise_right_shift},
-  {"invert", &function_bitwise_not},
-  {NULL, NULL}};
-static const dtt_entry methods_tensor_list[] = {
-  {"len", &function_tensor_list_len},
-  {"get", &function_tensor_list_get},
-  {NULL, NULL}};
-static const dtt_entry properties_tensor_list[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_tensor_list[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_bytes[] = {
-  {NULL, NULL}};
-static const dtt_entry properties_bytes[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_bytes[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_string_list[] = {
-  {"len", &function_string_list_len},
-  {NULL, NULL}};
-static const dtt_entry properties_string_list[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_string_list[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_generator[] = {
-  {"manual_seed", &function_generator_manual_seed},
-  {"initial_seed", &function_generator_initial_seed},
-  {"get_state", &function_generator_get_state},
-  {"set_state", &function_generator_set_state},
-  {NULL, NULL}};
-static const dtt_entry properties_generator[] = {
-  {"device", &function_generator_device},
-  {NULL, NULL}};
-static const dtt_entry operators_generator[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_context[] = {
-  {NULL, NULL}};
-static const dtt_entry properties_context[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_context[] = {
-  {NULL, NULL}};
-static const dtt_entry methods_hook[] = {
-  {"remove", &function_hook_remove},
-  {NULL, NULL}};
-static const dtt_entry properties_hook[] = {
-  {NULL, NULL}};
-static const dtt_entry operators_hook[] = {
-  {NULL, NULL}};
-const dtt_class dtt_classes[] = {
-  {&dtt_handle_dataset, methods_dataset, properties_dataset, operators_dataset},
-  {&dtt_handle_data_loader, methods_data_loader, properties_data_loader, operators_data_loader},
-  {&dtt_handle_stream, methods_stream, properties_stream, operators_stream},
-  {&dtt_handle_event, methods_event, properties_event, operators_event},
-  {&dtt_handle_graph, methods_graph, properties_graph, operators_graph},
-  {&dtt_handle_kv_cache, methods_kv_cache, properties_kv_cache, operators_kv_cache},
-  {&dtt_handle_grad_scaler, methods_grad_scaler, properties_grad_scaler, operators_grad_scaler},
-  {&dtt_handle_module, methods_module, properties_module, operators_module},
-  {&dtt_handle_optimizer, methods_optimizer, properties_optimizer, operators_optimizer},
-  {&dtt_handle_lr_scheduler, methods_lr_scheduler, properties_lr_scheduler, operators_lr_scheduler},
-  {&dtt_handle_profiler, methods_profiler, properties_profiler, operators_profiler},
-  {&dtt_handle_node, methods_node, properties_node, operators_node},
-  {&dtt_handle_tensor, methods_tensor, properties_tensor, operators_tensor},
-  {&dtt_handle_tensor_list, methods_tensor_list, properties_tensor_list, operators_tensor_list},
-  {&dtt_handle_bytes, methods_bytes, properties_bytes, operators_bytes},
-  {&dtt_handle_string_list, methods_string_list, properties_string_list, operators_string_list},
-  {&dtt_handle_generator, methods_generator, properties_generator, operators_generator},
-  {&dtt_handle_context, methods_context, properties_context, operators_context},
-  {&dtt_handle_hook, methods_hook, properties_hook, operators_hook},
-  {NULL, NULL, NULL, NULL}};
-static const dtt_entry functions_nn[] = {
-  {"Linear", &function_nn_linear},
-  {"Conv1d", &function_nn_conv1d},
-  {"Conv2d", &function_nn_conv2d},
-  {"Conv3d", &function_nn_conv3d},
-  {"ConvTranspose1d", &function_nn_conv_transpose1d},
-  {"ConvTranspose2d", &function_nn_conv_transpose2d},
-  {"ConvTranspose3d", &function_nn_conv_transpose3d},
-  {"BatchNorm1d", &function_nn_batch_norm1d},
-  {"BatchNorm2d", &function_nn_batch_norm2d},
-  {"BatchNorm3d", &function_nn_batch_norm3d},
-  {"InstanceNorm1d", &function_nn_instance_norm1d},
-  {"InstanceNorm2d", &function_nn_instance_norm2d},
-  {"InstanceNorm3d", &function_nn_instance_norm3d},
-  {"GroupNorm", &function_nn_group_norm},
-  {"RMSNorm", &function_nn_rms_norm},
-  {"LocalResponseNorm", &function_nn_local_response_norm},
-  {"LayerNorm", &function_nn_layer_norm},
-  {"Dropout", &function_nn_dropout},
-  {"Dropout1d", &function_nn_dropout1d},
-  {"Dropout2d", &function_nn_dropout2d},
-  {"Dropout3d", &function_nn_dropout3d},
-  {"AlphaDropout", &function_nn_alpha_dropout},
-  {"FeatureAlphaDropout", &function_nn_feature_alpha_dropout},
-  {"Embedding", &function_nn_embedding},
-  {"EmbeddingBag", &function_nn_embedding_bag},
-  {"Flatten", &function_nn_flatten},
-  {"Identity", &function_nn_identity},
-  {"CosineSimilarity", &function_nn_cosine_similarity},
-  {"PairwiseDistance", &function_nn_pairwise_distance},
-  {"Bilinear", &function_nn_bilinear},
-  {"ReLU", &function_nn_relu},
-  {"LeakyReLU", &function_nn_leaky_relu},
-  {"ELU", &function_nn_elu},
-  {"Softplus", &function_nn_softplus},
-  {"GELU", &function_nn_gelu},
-  {"SiLU", &function_nn_silu},
-  {"Sigmoid", &function_nn_sigmoid},
-  {"LogSigmoid", &function_nn_log_sigmoid},
-  {"Tanh", &function_nn_tanh},
-  {"Hardtanh", &function_nn_hardtanh},
-  {"ReLU6", &function_nn_re_lu6},
-  {"Hardsigmoid", &function_nn_hardsigmoid},
-  {"Hardswish", &function_nn_hardswish},
-  {"Hardshrink", &function_nn_hardshrink},
-  {"Softshrink", &function_nn_softshrink},
-  {"Tanhshrink", &function_nn_tanhshrink},
-  {"Threshold", &function_nn_threshold},
-  {"Softsign", &function_nn_softsign},
-  {"SELU", &function_nn_selu},
-  {"CELU", &function_nn_celu},
-  {"Mish", &function_nn_mish},
-  {"GLU", &function_nn_glu},
-  {"PReLU", &function_nn_prelu},
-  {"RReLU", &function_nn_rrelu},
-  {"Softmin", &function_nn_softmin},
-  {"Softmax", &function_nn_softmax},
-  {"Softmax2d", &function_nn_softmax2d},
-  {"LogSoftmax", &function_nn_log_softmax},
-  {"MultiheadAttention", &function_nn_multihead_attention},
-  {"TransformerEncoderLayer", &function_nn_transformer_encoder_layer},
-  {"TransformerDecoderLayer", &function_nn_transformer_decoder_layer},
-  {"Transformer", &function_nn_transformer},
-  {"MSELoss", &function_nn_mse_loss},
-  {"L1Loss", &function_nn_l1_loss},
-  {"NLLLoss", &function_nn_nll_loss},
-  {"CrossEntropyLoss", &function_nn_cross_entropy_loss},
-  {"BCELoss", &function_nn_bce_loss},
-  {"BCEWithLogitsLoss", &function_nn_bce_with_logits_loss},
-  {"SmoothL1Loss", &function_nn_smooth_l1_loss},
-  {"HuberLoss", &function_nn_huber_loss},
-  {"KLDivLoss", &function_nn_kl_div_loss},
-  {"PoissonNLLLoss", &function_nn_poisson_nll_loss},
-  {"GaussianNLLLoss", &function_nn_gaussian_nll_loss},
-  {"SoftMarginLoss", &function_nn_soft_margin_loss},
-  {"HingeEmbeddingLoss", &function_nn_hinge_embedding_loss},
-  {"MarginRankingLoss", &function_nn_margin_ranking_loss},
-  {"CosineEmbeddingLoss", &function_nn_cosine_embedding_loss},
-  {"TripletMarginLoss", &function_nn_triplet_margin_loss},
-  {"MultiMarginLoss", &function_nn_multi_margin_loss},
-  {"MultiLabelMarginLoss", &function_nn_multi_label_margin_loss},
-  {"MultiLabelSoftMarginLoss", &function_nn_multi_label_soft_margin_loss},
-  {"CTCLoss", &function_nn_ctc_loss},
-  {"MaxPool1d", &function_nn_max_pool1d},
-  {"MaxPool2d", &function_nn_max_pool2d},
-  {"MaxPool3d", &function_nn_max_pool3d},
-  {"MaxUnpool1d", &function_nn_max_unpool1d},
-  {"MaxUnpool2d", &function_nn_max_unpool2d},
-  {"MaxUnpool3d", &function_nn_max_unpool3d},
-  {"FractionalMaxPool2d", &function_nn_fractional_max_pool2d},
-  {"FractionalMaxPool3d", &function_nn_fractional_max_pool3d},
-  {"AvgPool1d", &function_nn_avg_pool1d},
-  {"AvgPool2d", &function_nn_avg_pool2d},
-  {"AvgPool3d", &function_nn_avg_pool3d},
-  {"AdaptiveAvgPool1d", &function_nn_adaptive_avg_pool1d},
-  {"AdaptiveMaxPool1d", &function_nn_adaptive_max_pool1d},
-  {"LPPool1d", &function_nn_lp_pool1d},
-  {"AdaptiveAvgPool2d", &function_nn_adaptive_avg_pool2d},
-  {"AdaptiveMaxPool2d", &function_nn_adaptive_max_pool2d},
-  {"LPPool2d", &function_nn_lp_pool2d},
-  {"AdaptiveAvgPool3d", &function_nn_adaptive_avg_pool3d},
-  {"AdaptiveMaxPool3d", &function_nn_adaptive_max_pool3d},
-  {"LPPool3d", &function_nn_lp_pool3d},
-  {"Upsample", &function_nn_upsample},
-  {"UpsamplingNearest2d", &function_nn_upsampling_nearest2d},
-  {"UpsamplingBilinear2d", &function_nn_upsampling_bilinear2d},
-  {"RNN", &function_nn_rnn},
-  {"LSTM", &function_nn_lstm},
-  {"GRU", &function_nn_gru},
-  {"RNNCell", &function_nn_rnn_cell},
-  {"LSTMCell", &function_nn_lstm_cell},
-  {"GRUCell", &function_nn_gru_cell},
-  {"Unflatten", &function_nn_unflatten},
-  {"Fold", &function_nn_fold},
-  {"Unfold", &function_nn_unfold},
-  {"PixelShuffle", &function_nn_pixel_shuffle},
-  {"PixelUnshuffle", &function_nn_pixel_unshuffle},
-  {"ChannelShuffle", &function_nn_channel_shuffle},
-  {"ZeroPad1d", &function_nn_zero_pad1d},
-  {"ZeroPad2d", &function_nn_zero_pad2d},
-  {"ZeroPad3d", &function_nn_zero_pad3d},
-  {"ConstantPad1d", &function_nn_constant_pad1d},
-  {"ConstantPad2d", &function_nn_constant_pad2d},
-  {"ConstantPad3d", &function_nn_constant_pad3d},
-  {"ReflectionPad1d", &function_nn_reflection_pad1d},
-  {"ReflectionPad2d", &function_nn_reflection_pad2d},
-  {"ReflectionPad3d", &function_nn_reflection_pad3d},
-  {"ReplicationPad1d", &function_nn_replication_pad1d},
-  {"ReplicationPad2d", &function_nn_replication_pad2d},
-  {"ReplicationPad3d", &function_nn_replication_pad3d},
-  {"CircularPad1d", &function_nn_circular_pad1d},
-  {"CircularPad2d", &function_nn_circular_pad2d},
-  {"CircularPad3d", &function_nn_circular_pad3d},
-  {"Sequential", &function_nn_sequential},
-  {NULL, NULL}};
-static const dtt_entry functions_models[] = {
-  {"lenet", &function_models_lenet},
-  {"alexnet", &function_models_alexnet},
-  {"vgg11", &function_models_vgg11},
-  {"resnet18", &function_models_resnet18},
-  {"resnet34", &function_models_resnet34},
-  {"resnet50", &function_models_resnet50},
-  {"mobilenet_v2", &function_models_mobilenet_v2},
-  {"vit_b_16", &function_models_vit_b_16},
-  {"gpt2", &function_models_gpt2},
-  {"lstm_lm", &function_models_lstm_lm},
-  {NULL, NULL}};
-static const dtt_entry functions_optim[] = {
-  {"SGD", &function_optim_sgd},
-  {"Adam", &function_optim_adam},
-  {"AdamW", &function_optim_adamw},
-  {"RMSprop", &function_optim_rmsprop},
-  {"Adagrad", &function_optim_adagrad},
-  {"Adadelta", &function_optim_adadelta},
-  {"Adamax", &function_optim_adamax},
-  {"NAdam", &function_optim_nadam},
-  {"RAdam", &function_optim_radam},
-  {"ASGD", &function_optim_asgd},
-  {"Rprop", &function_optim_rprop},
-  {NULL, NULL}};
-static const dtt_entry functions_optim_lr_scheduler[] = {
-  {"StepLR", &function_optim_step_lr},
-  {"MultiStepLR", &function_optim_multi_step_lr},
-  {"ConstantLR", &function_optim_constant_lr},
-  {"LinearLR", &function_optim_linear_lr},
-  {"ExponentialLR", &function_optim_exponential_lr},
-  {"PolynomialLR", &function_optim_polynomial_lr},
-  {"CosineAnnealingLR", &function_optim_cosine_annealing_lr},
-  {NULL, NULL}};
-static const dtt_entry functions_functional[] = {
-  {"scaled_dot_product_attention", &function_scaled_dot_product_attention},
-  {"multi_head_attention_forward", &function_multi_head_attention_forward},
-  {"conv1d", &function_conv1d},
-  {"conv1d_padding", &function_conv1d_padding},
-  {"conv_transpose1d", &function_conv_transpose1d},
-  {"conv2d", &function_conv2d},
-  {"conv2d_padding", &function_conv2d_padding},
-  {"conv_transpose2d", &function_conv_transpose2d},
-  {"conv3d", &function_conv3d},
-  {"conv3d_padding", &function_conv3d_padding},
-  {"conv_transpose3d", &function_conv_transpose3d},
-  {"rotary_embedding", &function_rotary_embedding},
-  {"sinusoidal_embedding", &function_sinusoidal_embedding},
-  {"top_k_top_p_filtering", &function_top_k_top_p_filtering},
-  {"sample_logits", &function_sample_logits},
-  {"one_hot", &function_one_hot},
-  {"bilinear", &function_bilinear},
-  {"cosine_similarity", &function_cosine_similarity},
-  {"pairwise_distance", &function_pairwise_distance},
-  {"pdist", &function_pdist},
-  {"mse_loss", &function_mse_loss},
-  {"l1_loss", &function_l1_loss},
-  {"smooth_l1_loss", &function_smooth_l1_loss},
-  {"huber_loss", &function_huber_loss},
-  {"kl_div", &function_kl_div},
-  {"poisson_nll_loss", &function_poisson_nll_loss},
-  {"gaussian_nll_loss", &function_gaussian_nll_loss},
-  {"soft_margin_loss", &function_soft_margin_loss},
-  {"hinge_embedding_loss", &function_hinge_embedding_loss},
-  {"margin_ranking_loss", &function_margin_ranking_loss},
-  {"cosine_embedding_loss", &function_cosine_embedding_loss},
-  {"triplet_margin_loss", &function_triplet_margin_loss},
-  {"multi_margin_loss", &function_multi_margin_loss},
-  {"multilabel_margin_loss", &function_multilabel_margin_loss},
-  {"multilabel_soft_margin_loss", &function_multilabel_soft_margin_loss},
-  {"nll_loss", &function_nll_loss},
-  {"ctc_loss", &function_ctc_loss},
-  {"cross_entropy", &function_cross_entropy},
-  {"linear_cross_entropy", &function_linear_cross_entropy},
-  {"binary_cross_entropy", &function_binary_cross_entropy},
-  {"binary_cross_entropy_with_logits", &function_binary_cross_entropy_with_logits},
-  {"linear", &function_linear},
-  {"linear_activation", &function_linear_activation},
-  {"batch_norm", &function_batch_norm},
-  {"batch_norm_relu", &function_batch_norm_relu},
-  {"layer_norm", &function_layer_norm},
-  {"rms_norm", &function_rms_norm},
-  {"group_norm", &function_group_norm},
-  {"instance_norm", &function_instance_norm},
-  {"local_response_norm", &function_local_response_norm},
-  {"softmax", &function_softmax},
-  {"log_softmax", &function_log_softmax},
-  {"dropout", &function_dropout},
-  {"dropout_", &function_dropout_},
-  {"dropout1d", &function_dropout1d},
-  {"dropout2d", &function_dropout2d},
-  {"dropout3d", &function_dropout3d},
-  {"alpha_dropout", &function_alpha_dropout},
-  {"feature_alpha_dropout", &function_feature_alpha_dropout},
-  {"rrelu", &function_rrelu},
-  {"gumbel_softmax", &function_gumbel_softmax},
-  {"embedding", &function_embedding},
-  {"embedding_bag", &function_embedding_bag},
-  {"tanh", &function_tanh},
-  {"sigmoid", &function_sigmoid},
-  {"relu", &function_relu},
-  {"leaky_relu", &function_leaky_relu},
-  {"elu", &function_elu},
-  {"softplus", &function_softplus},
-  {"logsigmoid", &function_logsigmoid},
-  {"silu", &function_silu},
-  {"gelu", &function_gelu},
-  {"hardtanh", &function_hardtanh},
-  {"relu6", &function_relu6},
-  {"hardsigmoid", &function_hardsigmoid},
-  {"hardswish", &function_hardswish},
-  {"hardshrink", &function_hardshrink},
-  {"softshrink", &function_softshrink},
-  {"tanhshrink", &function_tanhshrink},
-  {"threshold", &function_threshold},
-  {"softsign", &function_softsign},
-  {"selu", &function_selu},
-  {"celu", &function_celu},
-  {"mish", &function_mish},
-  {"glu", &function_glu},
-  {"prelu", &function_prelu},
-  {"softmin", &function_softmin},
-  {"max_pool1d", &function_max_pool1d},
-  {"max_pool1d_with_indices", &function_max_pool1d_with_indices},
-  {"avg_pool1d", &function_avg_pool1d},
-  {"max_pool2d", &function_max_pool2d},
-  {"max_pool2d_with_indices", &function_max_pool2d_with_indices},
-  {"avg_pool2d", &function_avg_pool2d},
-  {"max_pool3d", &function_max_pool3d},
-  {"max_pool3d_with_indices", &function_max_pool3d_with_indices},
-  {"avg_pool3d", &function_avg_pool3d},
-  {"adaptive_avg_pool1d", &function_adaptive_avg_pool1d},
-  {"adaptive_max_pool1d", &function_adaptive_max_pool1d},
-  {"adaptive_max_pool1d_with_indices", &function_adaptive_max_pool1d_with_indices},
-  {"lp_pool1d", &function_lp_pool1d},
-  {"max_unpool1d", &function_max_unpool1d},
-  {"adaptive_avg_pool2d", &function_adaptive_avg_pool2d},
-  {"adaptive_max_pool2d", &function_adaptive_max_pool2d},
-  {"adaptive_max_pool2d_with_indices", &function_adaptive_max_pool2d_with_indices},
-  {"lp_pool2d", &function_lp_pool2d},
-  {"max_unpool2d", &function_max_unpool2d},
-  {"adaptive_avg_pool3d", &function_adaptive_avg_pool3d},
-  {"adaptive_max_pool3d", &function_adaptive_max_pool3d},
-  {"adaptive_max_pool3d_with_indices", &function_adaptive_max_pool3d_with_indices},
-  {"lp_pool3d", &function_lp_pool3d},
-  {"max_unpool3d", &function_max_unpool3d},
-  {"fractional_max_pool2d", &function_fractional_max_pool2d},
-  {"fractional_max_pool2d_with_indices", &function_fractional_max_pool2d_with_indices},
-  {"fractional_max_pool3d", &function_fractional_max_pool3d},
-  {"fractional_max_pool3d_with_indices", &function_fractional_max_pool3d_with_indices},
-  {"stochastic_round", &function_stochastic_round},
-  {"pad", &function_pad},
-  {"unfold", &function_im2col},
-  {"fold", &function_fold},
-  {"pixel_shuffle", &function_pixel_shuffle},
-  {"pixel_unshuffle", &function_pixel_unshuffle},
-  {"channel_shuffle", &function_channel_shuffle},
-  {"interpolate", &function_interpolate},
-  {"interpolate_aligned", &function_interpolate_aligned},
-  {"grid_sample", &function_grid_sample},
-  {"affine_grid", &function_affine_grid},
-  {NULL, NULL}};
-static const dtt_entry functions_torch[] = {
-  {"autocast_begin", &function_autocast_begin},
-  {"autocast_end", &function_autocast_end},
-  {"is_autocast_enabled", &function_is_autocast_enabled},
-  {"set_autocast_enabled", &function_set_autocast_enabled},
-  {"get_autocast_dtype", &function_get_autocast_dtype},
-  {"set_autocast_dtype", &function_set_autocast_dtype},
-  {"is_autocast_cache_enabled", &function_is_autocast_cache_enabled},
-  {"set_autocast_cache_enabled", &function_set_autocast_cache_enabled},
-  {"clear_autocast_cache", &function_clear_autocast_cache},
-  {"autograd_current_backward", &function_autograd_current_backward},
-  {"autograd_is_reached", &function_autograd_is_reached},
-  {"autograd_push_saved_tensors_hooks", &function_autograd_push_saved_tensors_hooks},
-  {"autograd_pop_saved_tensors_hooks", &function_autograd_pop_saved_tensors_hooks},
-  {"conv1d", &function_conv1d},
-  {"conv_transpose1d", &function_conv_transpose1d},
-  {"conv2d", &function_conv2d},
-  {"conv_transpose2d", &function_conv_transpose2d},
-  {"conv3d", &function_conv3d},
-  {"conv_transpose3d", &function_conv_transpose3d},
-  {"empty", &function_empty},
-  {"empty_strided", &function_empty_strided},
-  {"zeros", &function_zeros},
-  {"ones", &function_ones},
-  {"full", &function_full},
-  {"arange", &function_arange},
-  {"linspace", &function_linspace},
-  {"logspace", &function_logspace},
-  {"eye", &function_eye},
-  {"scalar_tensor", &function_scalar_tensor},
-  {"empty_like", &function_empty_like},
-  {"zeros_like", &function_zeros_like},
-  {"ones_like", &function_ones_like},
-  {"full_like", &function_full_like},
-  {"from_numbers", &function_from_numbers},
-  {"from_bools", &function_from_bools},
-  {"from_ints", &function_from_ints},
-  {"to_ints", &function_to_ints},
-  {"to_numbers", &function_to_numbers},
-  {"clone", &function_clone},
-  {"save_safetensors", &function_save_safetensors},
-  {"load_safetensors_bytes", &function_load_safetensors_bytes},
-  {"load_safetensors", &function_load_safetensors},
-  {"safetensors_names", &function_safetensors_names},
-  {"save_checkpoint", &function_save_checkpoint},
-  {"load_checkpoint", &function_load_checkpoint},
-  {"checkpoint_names", &function_checkpoint_names},
-  {"save_archive", &function_save_archive},
-  {"archive_bytes", &function_archive_bytes},
-  {"load_archive", &function_load_archive},
-  {"load_archive_bytes", &function_load_archive_bytes},
-  {"cuda_device_count", &function_cuda_device_count},
-  {"cuda_reason", &function_cuda_reason},
-  {"cuda_current_device", &function_cuda_current_device},
-  {"cuda_set_device", &function_cuda_set_device},
-  {"device_from_text", &function_device_from_text},
-  {"device_name", &function_device_name},
-  {"device_capability", &function_device_capability},
-  {"get_device_properties", &function_get_device_properties},
-  {"device_memory", &function_device_memory},
-  {"reset_peak_memory_stats", &function_reset_peak_memory_stats},
-  {"set_tf32", &function_set_tf32},
-  {"get_tf32", &function_get_tf32},
-  {"set_deterministic", &function_set_deterministic},
-  {"get_deterministic", &function_get_deterministic},
-  {"stream_new", &function_stream_new},
-  {"stream_external", &function_stream_external},
-  {"current_stream", &function_current_stream},
-  {"default_stream", &function_default_stream},
-  {"set_stream", &function_set_stream},
-  {"event_new", &function_event_new},
-  {"graph_new", &function_graph_new},
-  {"is_capturing", &function_is_capturing},
-  {"cholesky", &function_cholesky},
-  {"cholesky_solve", &function_cholesky_solve},
-  {"cholesky_inverse", &function_cholesky_inverse},
-  {"lu_unpack", &function_lu_unpack},
-  {"lu_solve", &function_lu_solve},
-  {"triangular_solve", &function_triangular_solve},
-  {"inverse", &function_inverse},
-  {"det", &function_det},
-  {"slogdet", &function_slogdet},
-  {"logdet", &function_logdet},
-  {"geqrf", &function_geqrf},
-  {"orgqr", &function_orgqr},
-  {"ormqr", &function_ormqr},
-  {"svd", &function_svd},
-  {"matrix_exp", &function_matrix_exp},
-  {"kv_cache_new", &function_kv_cache_new},
-  {"amp_unscale_", &function_amp_unscale_},
-  {"amp_update_scale_", &function_amp_update_scale_},
-  {"grad_scaler_new", &function_grad_scaler_new},
-  {"index_put", &function_index_put},
-  {"index_select", &function_index_select},
-  {"index_add", &function_index_add},
-  {"gather", &function_gather},
-  {"scatter", &function_scatter},
-  {"scatter_add", &function_scatter_add},
-  {"scatter_reduce", &function_scatter_reduce},
-  {"index_reduce", &function_index_reduce},
-  {"index_fill", &function_index_fill},
-  {"index_copy", &function_index_copy},
-  {"masked_scatter", &function_masked_scatter},
-  {"take", &function_take},
-  {"take_along_dim", &function_take_along_dim},
-  {"put", &function_put},
-  {"nonzero_static", &function_nonzero_static},
-  {"masked_select", &function_masked_select},
-  {"nonzero", &function_nonzero},
-  {"tril", &function_tril},
-  {"triu", &function_triu},
-  {"at", &function_at},
-  {"set_at", &function_set_at},
-  {"segment_reduce", &function_segment_reduce},
-  {"matmul", &function_matmul},
-  {"mm", &function_mm},
-  {"bmm", &function_bmm},
-  {"baddbmm", &function_baddbmm},
-  {"addbmm", &function_addbmm},
-  {"mv", &function_mv},
-  {"addmv", &function_addmv},
-  {"vdot", &function_vdot},
-  {"dot", &function_dot},
-  {"addmm", &function_addmm},
-  {"outer", &function_outer},
-  {"addr", &function_addr},
-  {"inner", &function_inner},
-  {"cross", &function_cross},
-  {"kron", &function_kron},
-  {"einsum", &function_einsum},
-  {"tensordot", &function_tensordot_dims},
-  {"bilinear", &function_bilinear},
-  {"matrix_power", &function_matrix_power},
-  {"chain_matmul", &function_chain_matmul},
-  {"trace", &function_trace},
-  {"nuclear_norm", &function_nuclear_norm},
-  {"cosine_similarity", &function_cosine_similarity},
-  {"pairwise_distance", &function_pairwise_distance},
-  {"dist", &function_dist},
-  {"cdist", &function_cdist},
-  {"pdist", &function_pdist},
-  {"renorm", &function_renorm},
-  {"vander", &function_vander},
-  {"module_new", &function_module_new},
-  {"layer_norm", &function_layer_norm},
-  {"rms_norm", &function_rms_norm},
-  {"group_norm", &function_group_norm},
-  {"softmax", &function_softmax},
-  {"log_softmax", &function_log_softmax},
-  {"dropout1d_", &function_dropout1d_},
-  {"dropout2d_", &function_dropout2d_},
-  {"dropout3d_", &function_dropout3d_},
-  {"alpha_dropout_", &function_alpha_dropout_},
-  {"feature_alpha_dropout_", &function_feature_alpha_dropout_},
-  {"rrelu", &function_rrelu},
-  {"rrelu_", &function_rrelu_},
-  {"fake_quantize_per_tensor_affine", &function_fake_quantize_per_tensor_affine},
-  {"fake_quantize_per_channel_affine", &function_fake_quantize_per_channel_affine},
-  {"optimizer_check_not_capturing", &function_optimizer_check_not_capturing},
-  {"optimizer_update", &function_optimizer_update},
-  {"optimizer_update_unless", &function_optimizer_update_unless},
-  {"neg", &function_neg},
-  {"abs", &function_abs},
-  {"sign", &function_sign},
-  {"floor", &function_floor},
-  {"ceil", &function_ceil},
-  {"round", &function_round_decimals},
-  {"trunc", &function_trunc},
-  {"exp", &function_exp},
-  {"log", &function_log},
-  {"log1p", &function_log1p},
-  {"sqrt", &function_sqrt},
-  {"rsqrt", &function_rsqrt},
-  {"square", &function_square},
-  {"reciprocal", &function_reciprocal},
-  {"sin", &function_sin},
-  {"cos", &function_cos},
-  {"tanh", &function_tanh},
-  {"erf", &function_erf},
-  {"sigmoid", &function_sigmoid},
-  {"relu", &function_relu},
-  {"leaky_relu_", &function_leaky_relu_},
-  {"elu_", &function_elu_},
-  {"silu_", &function_silu_},
-  {"clamp_min", &function_clamp_min},
-  {"clamp_max", &function_clamp_max},
-  {"clamp", &function_clamp},
-  {"add", &function_add},
-  {"sub", &function_sub},
-  {"rsub", &function_rsub},
-  {"mul", &function_mul},
-  {"true_divide", &function_true_divide},
-  {"div", &function_div},
-  {"floor_divide", &function_floor_divide},
-  {"remainder", &function_remainder},
-  {"pow", &function_pow},
-  {"maximum", &function_maximum},
-  {"minimum", &function_minimum},
-  {"hardtanh_", &function_hardtanh_},
-  {"relu6_", &function_relu6_},
-  {"hardsigmoid_", &function_hardsigmoid_},
-  {"hardswish_", &function_hardswish_},
-  {"hardshrink", &function_hardshrink},
-  {"threshold", &function_threshold},
-  {"threshold_", &function_threshold_},
-  {"selu", &function_selu},
-  {"selu_", &function_selu_},
-  {"celu", &function_celu},
-  {"celu_", &function_celu_},
-  {"mish_", &function_mish_},
-  {"prelu", &function_prelu},
-  {"eq", &function_eq},
-  {"ne", &function_ne},
-  {"lt", &function_lt},
-  {"le", &function_le},
-  {"gt", &function_gt},
-  {"ge", &function_ge},
-  {"isnan", &function_isnan},
-  {"isinf", &function_isinf},
-  {"isfinite", &function_isfinite},
-  {"logical_not", &function_logical_not},
-  {"logical_and", &function_logical_and},
-  {"logical_or", &function_logical_or},
-  {"logical_xor", &function_logical_xor},
-  {"bitwise_and", &function_bitwise_and},
-  {"bitwise_or", &function_bitwise_or},
-  {"bitwise_xor", &function_bitwise_xor},
-  {"bitwise_left_shift", &function_bitwise_left_shift},
-  {"bitwise_right_shift", &function_bitwise_right_shift},
-  {"bitwise_not", &function_bitwise_not},
-  {"where", &function_where},
-  {"masked_fill", &function_masked_fill},
-  {"tan", &function_tan},
-  {"asin", &function_asin},
-  {"acos", &function_acos},
-  {"atan", &function_atan},
-  {"sinh", &function_sinh},
-  {"cosh", &function_cosh},
-  {"asinh", &function_asinh},
-  {"acosh", &function_acosh},
-  {"atanh", &function_atanh},
-  {"atan2", &function_atan2},
-  {"hypot", &function_hypot},
-  {"sinc", &function_sinc},
-  {"deg2rad", &function_deg2rad},
-  {"rad2deg", &function_rad2deg},
-  {"expm1", &function_expm1},
-  {"exp2", &function_exp2},
-  {"log2", &function_log2},
-  {"log10", &function_log10},
-  {"logit", &function_logit},
-  {"xlogy", &function_xlogy},
-  {"logaddexp", &function_logaddexp},
-  {"logaddexp2", &function_logaddexp2},
-  {"float_power", &function_float_power},
-  {"ldexp", &function_ldexp},
-  {"frac", &function_frac},
-  {"positive", &function_positive},
-  {"signbit", &function_signbit},
-  {"copysign", &function_copysign},
-  {"fmod", &function_fmod},
-  {"gcd", &function_gcd},
-  {"lcm", &function_lcm},
-  {"heaviside", &function_heaviside},
-  {"fmax", &function_fmax},
-  {"fmin", &function_fmin},
-  {"nan_to_num", &function_nan_to_num},
-  {"isposinf", &function_isposinf},
-  {"isneginf", &function_isneginf},
-  {"isreal", &function_isreal},
-  {"lerp", &function_lerp},
-  {"addcmul", &function_addcmul},
-  {"addcdiv", &function_addcdiv},
-  {"max_pool1d", &function_max_pool1d},
-  {"avg_pool1d", &function_avg_pool1d},
-  {"max_pool2d", &function_max_pool2d},
-  {"max_pool3d", &function_max_pool3d},
-  {"adaptive_avg_pool1d", &function_adaptive_avg_pool1d},
-  {"profiler_start", &function_profiler_start},
-  {"profiler_range_begin", &function_profiler_range_begin},
-  {"profiler_range_end", &function_profiler_range_end},
-  {"profiler_emit_nvtx", &function_profiler_emit_nvtx},
-  {"profiler_nvtx_push", &function_profiler_nvtx_push},
-  {"profiler_nvtx_pop", &function_profiler_nvtx_pop},
-  {"profiler_nvtx_start", &function_profiler_nvtx_start},
-  {"profiler_nvtx_end", &function_profiler_nvtx_end},
-  {"profiler_nvtx_mark", &function_profiler_nvtx_mark},
-  {"rand", &function_rand},
-  {"randn", &function_randn},
-  {"randint", &function_randint},
-  {"randperm", &function_randperm},
-  {"rand_like", &function_rand_like},
-  {"randn_like", &function_randn_like},
-  {"randint_like", &function_randint_like},
-  {"bernoulli", &function_bernoulli_p},
-  {"multinomial", &function_multinomial},
-  {"poisson", &function_poisson},
-  {"binomial", &function_binomial},
-  {"manual_seed", &function_manual_seed},
-  {"default_generator", &function_default_generator},
-  {"set_own_generators", &function_set_own_generators},
-  {"has_own_generators", &function_has_own_generators},
-  {"generator_new", &function_generator_new},
-  {"lstm", &function_lstm},
-  {"lstm_packed", &function_lstm_packed},
-  {"gru", &function_gru},
-  {"gru_packed", &function_gru_packed},
-  {"rnn_tanh", &function_rnn_tanh},
-  {"rnn_tanh_packed", &function_rnn_tanh_packed},
-  {"rnn_relu", &function_rnn_relu},
-  {"rnn_relu_packed", &function_rnn_relu_packed},
-  {"lstm_cell", &function_lstm_cell},
-  {"gru_cell", &function_gru_cell},
-  {"rnn_tanh_cell", &function_rnn_tanh_cell},
-  {"rnn_relu_cell", &function_rnn_relu_cell},
-  {"sum", &function_sum},
-  {"mean", &function_mean},
-  {"nansum", &function_nansum},
-  {"nanmean", &function_nanmean},
-  {"count_nonzero", &function_count_nonzero},
-  {"prod", &function_prod},
-  {"max", &function_max_dim},
-  {"min", &function_min_dim},
-  {"amax", &function_amax},
-  {"amin", &function_amin},
-  {"aminmax", &function_aminmax},
-  {"argmax", &function_argmax},
-  {"argmin", &function_argmin},
-  {"var", &function_var},
-  {"std", &function_std},
-  {"var_mean", &function_var_mean},
-  {"std_mean", &function_std_mean},
-  {"cov", &function_cov},
-  {"corrcoef", &function_corrcoef},
-  {"norm", &function_norm},
-  {"any", &function_any},
-  {"all", &function_all},
-  {"logsumexp", &function_logsumexp},
-  {"cumsum", &function_cumsum},
-  {"cumprod", &function_cumprod},
-  {"logcumsumexp", &function_logcumsumexp},
-  {"diff", &function_diff},
-  {"gradient", &function_gradient_at},
-  {"trapezoid", &function_trapezoid},
-  {"cumulative_trapezoid", &function_cumulative_trapezoid},
-  {"equal", &function_equal},
-  {"isclose", &function_isclose},
-  {"allclose", &function_allclose},
-  {"roll", &function_roll},
-  {"rot90", &function_rot90},
-  {"fliplr", &function_fliplr},
-  {"flipud", &function_flipud},
-  {"tile", &function_tile},
-  {"repeat_interleave", &function_repeat_interleave},
-  {"diag", &function_diag},
-  {"diag_embed", &function_diag_embed},
-  {"diagflat", &function_diagflat},
-  {"block_diag", &function_block_diag},
-  {"hstack", &function_hstack},
-  {"vstack", &function_vstack},
-  {"dstack", &function_dstack},
-  {"column_stack", &function_column_stack},
-  {"unravel_index", &function_unravel_index},
-  {"cartesian_prod", &function_cartesian_prod},
-  {"combinations", &function_combinations},
-  {"tril_indices", &function_tril_indices},
-  {"triu_indices", &function_triu_indices},
-  {"select_scatter", &function_select_scatter},
-  {"slice_scatter", &function_slice_scatter},
-  {"diagonal_scatter", &function_diagonal_scatter},
-  {"as_strided_scatter", &function_as_strided_scatter},
-  {"pixel_shuffle", &function_pixel_shuffle},
-  {"pixel_unshuffle", &function_pixel_unshuffle},
-  {"channel_shuffle", &function_channel_shuffle},
-  {"sort", &function_sort},
-  {"argsort", &function_argsort},
-  {"msort", &function_msort},
-  {"topk", &function_topk},
-  {"kthvalue", &function_kthvalue},
-  {"median", &function_median_dim},
-  {"nanmedian", &function_nanmedian_dim},
-  {"mode", &function_mode},
-  {"quantile", &function_quantile},
-  {"nanquantile", &function_nanquantile},
-  {"cummax", &function_cummax},
-  {"cummin", &function_cummin},
-  {"unique", &function_unique},
-  {"unique_consecutive", &function_unique_consecutive},
-  {"searchsorted", &function_searchsorted},
-  {"bucketize", &function_bucketize},
-  {"isin", &function_isin},
-  {"bincount", &function_bincount},
-  {"histc", &function_histc},
-  {"histogram", &function_histogram},
-  {"erfc", &function_erfc},
-  {"erfinv", &function_erfinv},
-  {"lgamma", &function_lgamma},
-  {"digamma", &function_digamma},
-  {"polygamma", &function_polygamma},
-  {"mvlgamma", &function_mvlgamma},
-  {"i0", &function_i0},
-  {"igamma", &function_igamma},
-  {"igammac", &function_igammac},
-  {"frexp", &function_frexp},
-  {"nextafter", &function_nextafter},
-  {"tensor_alias", &function_tensor_alias},
-  {"set_print_options", &function_set_print_options},
-  {"build_info", &function_build_info},
-  {"tensor_list_new", &function_tensor_list_new},
-  {"is_grad_enabled", &function_is_grad_enabled},
-  {"set_grad_enabled", &function_set_grad_enabled},
-  {"is_anomaly_enabled", &function_is_anomaly_enabled},
-  {"get_default_dtype", &function_get_default_dtype},
-  {"set_default_dtype", &function_set_default_dtype},
-  {"get_default_device", &function_get_default_device},
-  {"set_default_device", &function_set_default_device},
-  {"device_is_available", &function_device_is_available},
-  {"get_num_threads", &function_get_num_threads},
-  {"set_num_threads", &function_set_num_threads},
-  {"memory_stats", &function_memory_stats},
-  {"set_log", &function_set_log},
-  {"set_memory_hook", &function_set_memory_hook},
-  {"remove_memory_hook", &function_remove_memory_hook},
-  {"empty_cache", &function_empty_cache},
-  {"synchronize", &function_synchronize},
-  {"detach", &function_detach},
-  {"detach_", &function_detach_},
-  {"reshape", &function_reshape},
-  {"flatten", &function_flatten},
-  {"unflatten", &function_unflatten},
-  {"transpose", &function_transpose},
-  {"swapaxes", &function_swapaxes},
-  {"permute", &function_permute},
-  {"movedim", &function_movedim},
-  {"t", &function_t},
-  {"squeeze", &function_squeeze},
-  {"unsqueeze", &function_unsqueeze},
-  {"broadcast_to", &function_broadcast_to},
-  {"select", &function_select},
-  {"narrow", &function_narrow},
-  {"as_strided", &function_as_strided},
-  {"diagonal", &function_diagonal},
-  {"chunk", &function_chunk},
-  {"split", &function_split},
-  {"split_with_sizes", &function_split_with_sizes},
-  {"tensor_split", &function_split_sections},
-  {"hsplit", &function_hsplit},
-  {"vsplit", &function_vsplit},
-  {"dsplit", &function_dsplit},
-  {"atleast_1d", &function_atleast_1d},
-  {"atleast_2d", &function_atleast_2d},
-  {"atleast_3d", &function_atleast_3d},
-  {"ravel", &function_ravel},
-  {"broadcast_tensors", &function_broadcast_tensors},
-  {"meshgrid", &function_meshgrid},
-  {"unbind", &function_unbind},
-  {"cat", &function_cat},
-  {"stack", &function_stack},
-  {"narrow_copy", &function_narrow_copy},
-  {"flip", &function_flip},
-  {"ger", &function_ger},
-  {"absolute", &function_absolute},
-  {"negative", &function_negative},
-  {"sgn", &function_sgn},
-  {"fix", &function_fix},
-  {"arcsin", &function_arcsin},
-  {"arccos", &function_arccos},
-  {"arctan", &function_arctan},
-  {"arctan2", &function_arctan2},
-  {"arcsinh", &function_arcsinh},
-  {"arccosh", &function_arccosh},
-  {"arctanh", &function_arctanh},
-  {"subtract", &function_subtract},
-  {"multiply", &function_multiply},
-  {"divide", &function_divide},
-  {"clip", &function_clip},
-  {"greater", &function_greater},
-  {"greater_equal", &function_greater_equal},
-  {"less", &function_less},
-  {"less_equal", &function_less_equal},
-  {"not_equal", &function_not_equal},
-  {"trapz", &function_trapz},
-  {"concat", &function_concat},
-  {"concatenate", &function_concatenate},
-  {"swapdims", &function_swapdims},
-  {"moveaxis", &function_moveaxis},
-  {"row_stack", &function_row_stack},
-  {"argwhere", &function_argwhere},
-  {NULL, NULL}};
-static const dtt_entry functions_autograd[] = {
-  {"backward", &function_autograd_backward},
-  {"grad", &function_autograd_grad},
-  {"custom_function", &function_custom_function},
-  {"set_detect_anomaly", &function_set_detect_anomaly},
-  {NULL, NULL}};
-static const dtt_entry functions_utils_data[] = {
-  {"TensorDataset", &function_dataset_new},
-  {"DataLoader", &function_data_loader_new},
-  {"read_idx", &function_read_idx},
-  {"save_npy", &function_save_npy},
-  {"load_npy", &function_load_npy},
-  {"save_npz", &function_save_npz},
-  {"load_npz", &function_load_npz},
-  {"read_csv", &function_read_csv},
-  {NULL, NULL}};
-static const dtt_entry functions_linalg[] = {
-  {"cholesky", &function_linalg_cholesky},
-  {"cholesky_ex", &function_linalg_cholesky_ex},
-  {"lu_factor", &function_linalg_lu_factor},
-  {"lu_factor_ex", &function_linalg_lu_factor_ex},
-  {"lu", &function_linalg_lu},
-  {"lu_solve", &function_linalg_lu_solve},
-  {"solve", &function_linalg_solve},
-  {"solve_ex", &function_linalg_solve_ex},
-  {"solve_triangular", &function_linalg_solve_triangular},
-  {"inv", &function_linalg_inv},
-  {"inv_ex", &function_linalg_inv_ex},
-  {"det", &function_linalg_det},
-  {"slogdet", &function_linalg_slogdet},
-  {"qr", &function_linalg_qr},
-  {"householder_product", &function_linalg_householder_product},
-  {"eigh", &function_linalg_eigh},
-  {"eigvalsh", &function_linalg_eigvalsh},
-  {"svd", &function_linalg_svd},
-  {"svdvals", &function_linalg_svdvals},
-  {"pinv", &function_linalg_pinv},
-  {"matrix_rank", &function_linalg_matrix_rank},
-  {"lstsq", &function_linalg_lstsq},
-  {"cond", &function_linalg_cond},
-  {"matrix_exp", &function_linalg_matrix_exp},
-  {"tensorinv", &function_linalg_tensorinv},
-  {"tensorsolve", &function_linalg_tensorsolve},
-  {"matmul", &function_linalg_matmul},
-  {"matrix_power", &function_matrix_power},
-  {"multi_dot", &function_linalg_multi_dot},
-  {"diagonal", &function_linalg_diagonal},
-  {"cross", &function_linalg_cross},
-  {"vecdot", &function_linalg_vecdot},
-  {"vector_norm", &function_linalg_vector_norm},
-  {"matrix_norm", &function_linalg_matrix_norm},
-  {"norm", &function_linalg_norm},
-  {"vander", &function_linalg_vander},
-  {NULL, NULL}};
-static const dtt_entry functions_special[] = {
-  {"softmax", &function_softmax},
-  {"log_softmax", &function_log_softmax},
-  {"round", &function_round},
-  {"log1p", &function_log1p},
-  {"erf", &function_erf},
-  {"sinc", &function_sinc},
-  {"expm1", &function_expm1},
-  {"exp2", &function_exp2},
-  {"logit", &function_logit},
-  {"xlogy", &function_xlogy},
-  {"logsumexp", &function_logsumexp},
-  {"erfc", &function_erfc},
-  {"erfcx", &function_erfcx},
-  {"erfinv", &function_erfinv},
-  {"ndtri", &function_ndtri},
-  {"ndtr", &function_ndtr},
-  {"log_ndtr", &function_log_ndtr},
-  {"digamma", &function_digamma},
-  {"zeta", &function_zeta},
-  {"polygamma", &function_polygamma},
-  {"i0", &function_i0},
-  {"i0e", &function_i0e},
-  {"i1", &function_i1},
-  {"i1e", &function_i1e},
-  {"bessel_j0", &function_bessel_j0},
-  {"bessel_j1", &function_bessel_j1},
-  {"bessel_y0", &function_bessel_y0},
-  {"bessel_y1", &function_bessel_y1},
-  {"modified_bessel_k0", &function_modified_bessel_k0},
-  {"modified_bessel_k1", &function_modified_bessel_k1},
-  {"scaled_modified_bessel_k0", &function_scaled_modified_bessel_k0},
-  {"scaled_modified_bessel_k1", &function_scaled_modified_bessel_k1},
-  {"spherical_bessel_j0", &function_spherical_bessel_j0},
-  {"airy_ai", &function_airy_ai},
-  {"gammainc", &function_gammainc},
-  {"gammaincc", &function_gammaincc},
-  {"chebyshev_polynomial_t", &function_chebyshev_polynomial_t},
-  {"chebyshev_polynomial_u", &function_chebyshev_polynomial_u},
-  {"chebyshev_polynomial_v", &function_chebyshev_polynomial_v},
-  {"chebyshev_polynomial_w", &function_chebyshev_polynomial_w},
-  {"shifted_chebyshev_polynomial_t", &function_shifted_chebyshev_polynomial_t},
-  {"shifted_chebyshev_polynomial_u", &function_shifted_chebyshev_polynomial_u},
-  {"shifted_chebyshev_polynomial_v", &function_shifted_chebyshev_polynomial_v},
-  {"shifted_chebyshev_polynomial_w", &function_shifted_chebyshev_polynomial_w},
-  {"hermite_polynomial_h", &function_hermite_polynomial_h},
-  {"hermite_polynomial_he", &function_hermite_polynomial_he},
-  {"laguerre_polynomial_l", &function_laguerre_polynomial_l},
-  {"legendre_polynomial_p", &function_legendre_polynomial_p},
-  {"entr", &function_entr},
-  {"xlog1py", &function_xlog1py},
-  {NULL, NULL}};
-static const dtt_entry functions_nn_utils[] = {
-  {"clip_grad_norm_", &function_clip_grad_norm_},
-  {NULL, NULL}};
-const dtt_namespace dtt_namespaces[] = {
-  {"nn", functions_nn},
-  {"models", functions_models},
-  {"optim", functions_optim},
-  {"optim.lr_scheduler", functions_optim_lr_scheduler},
-  {"functional", functions_functional},
-  {"torch", functions_torch},
-  {"autograd", functions_autograd},
-  {"utils.data", functions_utils_data},
-  {"linalg", functions_linalg},
-  {"special", functions_special},
-  {"nn.utils", functions_nn_utils},
-  {NULL, NULL}};
 
 const dtt_function* const dtt_functions[] = {
   &function_nn_linear,
@@ -19761,4 +18065,26 @@ const dtt_function* const dtt_functions[] = {
   &function_moveaxis,
   &function_row_stack,
   &function_argwhere,
+  NULL};
+
+const dtt_handle* const dtt_handles[] = {
+  &dtt_handle_dataset,
+  &dtt_handle_data_loader,
+  &dtt_handle_stream,
+  &dtt_handle_event,
+  &dtt_handle_graph,
+  &dtt_handle_kv_cache,
+  &dtt_handle_grad_scaler,
+  &dtt_handle_module,
+  &dtt_handle_optimizer,
+  &dtt_handle_lr_scheduler,
+  &dtt_handle_profiler,
+  &dtt_handle_node,
+  &dtt_handle_tensor,
+  &dtt_handle_tensor_list,
+  &dtt_handle_bytes,
+  &dtt_handle_string_list,
+  &dtt_handle_generator,
+  &dtt_handle_context,
+  &dtt_handle_hook,
   NULL};

@@ -1,7 +1,6 @@
-/* The plan as data at run time: what a language needs that looks functions up by name while a
- * program runs (Lua). Such a language reads each argument into cells, by the kind that the table
- * says, calls, and turns the cells of the results into its own values; no function needs code of
- * its own. functions.gen.c beside this file holds the table. */
+/* The plan as data at run time. A language reads each argument into cells, by the kind that the
+ * table says, calls, and turns the cells of the results into its own values; no function needs code
+ * of its own in C. functions.gen.c beside this file holds the table. */
 #ifndef DUMBTORCH_TABLE_H
 #define DUMBTORCH_TABLE_H
 
@@ -56,7 +55,6 @@ typedef struct dtt_enum {
 
 typedef struct dtt_handle {
   const char* name;
-  void (*release)(void* handle);
 } dtt_handle;
 
 /* What a caller gives or gets. */
@@ -91,30 +89,11 @@ typedef struct dtt_function {
 
 enum { DTT_MAX_ARGS = 32, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
 
-/* Lists of these end with an entry without a name. */
-typedef struct dtt_entry {
-  const char* name;
-  const dtt_function* function;
-} dtt_entry;
-
-typedef struct dtt_class {
-  const dtt_handle* handle;
-  const dtt_entry *methods, *properties;
-  const dtt_entry* operators; /* "add": Python's special methods */
-} dtt_class;
-
-typedef struct dtt_namespace {
-  const char* path; /* "torch", "nn.utils" */
-  const dtt_entry* functions;
-} dtt_namespace;
-
-extern const dtt_class dtt_classes[];
-extern const dtt_namespace dtt_namespaces[];
-/* All of them, for wrappers that are printed and know a function's place. */
+/* Those of the plan, in its order; the last one is NULL. */
 extern const dtt_function* const dtt_functions[];
-extern const dtt_enum dtt_dtypes, dtt_device_types;
-extern const dtt_handle dtt_handle_tensor, dtt_handle_tensor_list, dtt_handle_bytes,
-    dtt_handle_string_list;
+extern const dtt_handle* const dtt_handles[];
+extern const dtt_enum dtt_device_types;
+extern const dtt_handle dtt_handle_tensor;
 
 /* The language defines these: they run a callback and forget its user data. */
 dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
