@@ -88,7 +88,7 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   const GradMode no_grad(false);
   if (is_product(x, x.sizes(), c))
     return image_of(linear(as_rows(x), as_rows(weight), bias), sizes, channels_last);
-  const bool turns = is_worth_channels_last(x, weight, sizes, sizes, c);
+  const bool turns = is_worth_channels_last(x, weight, sizes, c, false);
   const Tensor y = empty_image(sizes, x, channels_last || turns);
   const Tensor image = turned(x, turns), factors = turned(weight, turns);
   Conv2dCall call;
@@ -149,7 +149,7 @@ Tensor spread(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
   const GradMode no_grad(false);
   if (is_product(g, input_sizes, c))
     return image_of(matmul(as_rows(g), as_rows(weight)), input_sizes, channels_last);
-  const bool turns = is_worth_channels_last(g, weight, input_sizes, g.sizes(), c);
+  const bool turns = is_worth_channels_last(g, weight, input_sizes, c, true);
   const Tensor gx = empty_image(input_sizes, g, channels_last || turns);
   const Tensor image = turned(g, turns), factors = turned(weight, turns);
   Conv2dBackwardInputCall call;
