@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/lane_erf.h"
+#include "kernels/cpu/lane_float.h"
 #include "kernels/cpu/lane_trig.h"
 
 namespace dt::fn {
@@ -13,11 +14,13 @@ struct erfc;
 struct erfinv;
 struct exp;
 struct exp2;
+struct gelu_erf;
 struct log;
 struct log10;
 struct log2;
 struct sin;
 struct tan;
+struct tanh;
 
 }  // namespace dt::fn
 
@@ -55,7 +58,10 @@ DT_IN_LANES(sin, double, lane_sin)
 DT_IN_LANES(cos, double, lane_cos)
 DT_IN_LANES(tan, double, lane_tan)
 DT_IN_LANES(tan, float, lane_tan)
+DT_IN_LANES(tanh, float, lane_tanh)
 DT_IN_LANES(erf, double, lane_erf)
+DT_IN_LANES(gelu_erf, float, lane_gelu)
+DT_IN_LANES(erfc, float, lane_erfc)
 DT_IN_LANES(erfc, double, lane_erfc)
 DT_IN_LANES(erfinv, float, lane_erfinv)
 #undef DT_IN_LANES

@@ -86,37 +86,13 @@ inline VectorF64 lane_erf(VectorF64 x) {
 
 inline VectorF64 lane_erfc(VectorF64 x) {
   const VectorF64 a = smaller(splat(28.0), magnitude(x));
-  const VectorF64 upper =
-      _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(a), _mm512_set1_epi64(-(1 << 27))));
-  const VectorF64 power = exp_of_sum<double>(-upper * upper, (upper - a) * (upper + a));
+  const VectorF64 square = a * a, dropped = multiply_add(-a, a, square);
+  const VectorF64 power = exp_of_sum<double>(-square, dropped);
   const VectorF64 near = a + 4, over = reciprocal(near), ratio = (a - 4) * over;
   const VectorF64 t = multiply_add(multiply_add(-ratio, near, a - 4), over, ratio);
   const VectorF64 scaled = each<double, math::erfcx_numerator>(t);
   const VectorF64 tail = power * (scaled * reciprocal(1 + 2 * a));
   return x < 0.0 ? 2 - tail : tail;
-}
-
-// ---- erfinv of float: the quotient of math_special.h
-
-// The same for both halves of a vector, by way of double.
-template <class Formula>
-inline VectorF32 in_halves(Formula formula, VectorF32 x) {
-  const __m256 low = _mm512_castps512_ps256(x), high = _mm512_extractf32x8_ps(x, 1);
-  const __m256 y_low = _mm512_cvtpd_ps(formula(_mm512_cvtps_pd(low)));
-  const __m256 y_high = _mm512_cvtpd_ps(formula(_mm512_cvtps_pd(high)));
-  return _mm512_insertf32x8(_mm512_castps256_ps512(y_low), y_high, 1);
-}
-
-inline VectorF32 lane_erfinv(VectorF32 x) {
-  const VectorF32 a = magnitude(x), t = (1 - a) * (1 + a);
-  const VectorF32 slope = in_halves(
-      [](VectorF64 w) {
-        const VectorF64 under = each<double, math::erfinv_under>(w);
-        return each<double, math::erfinv_over>(w) *
-               better_reciprocal(under, reciprocal_estimate(under));
-      },
-      -lane_log<float>(t));
-  return t == 0.0f ? with_sign(splat(static_cast<float>(math::kInfinity)), x) : x * slope;
 }
 
 }  // namespace

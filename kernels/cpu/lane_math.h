@@ -108,10 +108,13 @@ inline VectorF64 reciprocal(VectorF64 x) {
 template <class T>
 constexpr T kExponentRounder = sizeof(T) == 4 ? T(0x1.8p23) : T(0x1.8p48);
 
+inline VectorF32 less_one(VectorF32 r) {  // e^r - 1
+  return multiply_add(r * r, each<float, math::exp_tail>(r), r);
+}
+
 // e^r 2^k, where k has been rounded to `shifted`.
 inline VectorF32 exp_of_parts(VectorF32 r, VectorF32 shifted) {
-  const VectorF32 tail = each<float, math::exp_tail>(r), k = shifted - kExponentRounder<float>;
-  return times_power(multiply_add(r * r, tail, r) + 1, k);
+  return times_power(less_one(r) + 1, shifted - kExponentRounder<float>);
 }
 
 // (e^r - 1 - r) / r^2, error of e^r 2^-57.
@@ -131,14 +134,25 @@ inline VectorF64 exp_of_parts(VectorF64 r, VectorF64 shifted) {
   return times_power(multiply_add(p, power, power), k);  // downwards to a whole k
 }
 
-// e^(x + low), where low is small and x neither too large nor too small for its power of 2.
 template <class T>
-inline Vector<T> exp_of_sum(Vector<T> x, Vector<T> low) {
+struct PowerLanes {
+  Vector<T> r, shifted;
+};
+
+// Of e^(x + low), where low is small and x neither too large nor too small for its power of 2.
+template <class T>
+inline PowerLanes<T> parts_of_power(Vector<T> x, Vector<T> low) {
   using F = math::Format<T>;
   const Vector<T> rounder = splat(kExponentRounder<T>);
   const Vector<T> shifted = multiply_add(x, splat(T(1.4426950408889634)), rounder);
   const Vector<T> k = shifted - rounder, r = multiply_add(k, splat(-F::kLn2High), x) + low;
-  return exp_of_parts(multiply_add(k, splat(-F::kLn2Low), r), shifted);
+  return {multiply_add(k, splat(-F::kLn2Low), r), shifted};
+}
+
+template <class T>
+inline Vector<T> exp_of_sum(Vector<T> x, Vector<T> low) {
+  const PowerLanes<T> power = parts_of_power<T>(x, low);
+  return exp_of_parts(power.r, power.shifted);
 }
 
 template <class T>

@@ -2,10 +2,12 @@
 // each of the three ops has the other two as its derivatives, so every order is right.
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg.gen.h"
+#include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/conv/images.h"
+#include "core/ops/conv/ways.h"
 
 #include "core/autograd/record.h"
 #include "core/ops/bilinear.h"
@@ -71,18 +73,32 @@ Tensor convolve_integers(const Tensor& x, const Tensor& weight, const Tensor& bi
   return bias.defined() ? add(y, reshape(bias, {-1, 1, 1})) : y;
 }
 
+Tensor image_of(const Tensor& rows, const Dims& sizes, bool channels_last) {
+  const Tensor planes = unsafe_view(rows, sizes);
+  if (!channels_last) return planes;
+  const Tensor y = empty_image(sizes, rows, true);
+  copy_(y, planes);
+  return y;
+}
+
 // The convolution without a record. The result is channels-last if an operand is.
 Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& c) {
-  const Tensor y = empty_image(output_sizes(x.sizes(), weight.sizes(), c), x,
-                               is_channels_last(x) || is_channels_last(weight));
+  const Dims sizes = output_sizes(x.sizes(), weight.sizes(), c);
+  const bool channels_last = is_channels_last(x) || is_channels_last(weight);
+  const GradMode no_grad(false);
+  if (is_product(x, x.sizes(), c))
+    return image_of(linear(as_rows(x), as_rows(weight), bias), sizes, channels_last);
+  const bool turns = is_worth_channels_last(x, weight, sizes, c, false);
+  const Tensor y = empty_image(sizes, x, channels_last || turns);
+  const Tensor image = turned(x, turns), factors = turned(weight, turns);
   Conv2dCall call;
   call.y = y;
-  call.x = x;
-  call.weight = weight;
+  call.x = image;
+  call.weight = factors;
   call.bias = bias;
   set_geometry(call, c);
   run(op::conv2d, call);
-  return y;
+  return turns ? contiguous(y) : y;
 }
 
 // Of constants it is a constant, too.
@@ -96,7 +112,7 @@ Tensor bias_gradient(const BackwardCall& b) {
 void parameter_gradients(BackwardCall& b, const Tensor& x, const Dims& weight_sizes,
                          const ConvGeometry& c) {
   const Tensor& g = b.grad();
-  if (!b.wants(1) || !b.wants(2) || b.create_graph) {
+  if (!b.wants(1) || !b.wants(2) || b.create_graph || is_product(x, x.sizes(), c)) {
     if (b.wants(1)) b.results[1] = b.in_graph(weight_gradient(g, x, weight_sizes, c));
     if (b.wants(2)) b.results[2] = bias_gradient(b);
     return;
@@ -129,14 +145,20 @@ Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor&
 // The transposed convolution without a record.
 Tensor spread(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
               const ConvGeometry& c) {
-  const Tensor gx = empty_image(input_sizes, g, is_channels_last(g) || is_channels_last(weight));
+  const bool channels_last = is_channels_last(g) || is_channels_last(weight);
+  const GradMode no_grad(false);
+  if (is_product(g, input_sizes, c))
+    return image_of(matmul(as_rows(g), as_rows(weight)), input_sizes, channels_last);
+  const bool turns = is_worth_channels_last(g, weight, input_sizes, c, true);
+  const Tensor gx = empty_image(input_sizes, g, channels_last || turns);
+  const Tensor image = turned(g, turns), factors = turned(weight, turns);
   Conv2dBackwardInputCall call;
   call.gx = gx;
-  call.g = g;
-  call.weight = weight;
+  call.g = image;
+  call.weight = factors;
   set_geometry(call, c);
   run(op::conv2d_backward_input, call);
-  return gx;
+  return turns ? contiguous(gx) : gx;
 }
 
 Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
@@ -151,8 +173,12 @@ Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_s
       });
 }
 
-Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
-                       const ConvGeometry& c) {
+// The same for the weight without a record.
+Tensor correlate(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
+                 const ConvGeometry& c) {
+  const GradMode no_grad(false);
+  if (is_product(x, x.sizes(), c))
+    return unsafe_view(matmul(t(as_rows(g)), as_rows(x)), weight_sizes);
   const Tensor gw = make_empty(weight_sizes, g.dtype(), g.device());
   Conv2dBackwardWeightCall call;
   call.gweight = gw;
@@ -160,8 +186,13 @@ Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_size
   call.x = x;
   set_geometry(call, c);
   run(op::conv2d_backward_weight, call);
+  return gw;
+}
+
+Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_sizes,
+                       const ConvGeometry& c) {
   return record_bilinear(
-      "ConvolutionBackwardBackward0", gw, g, x,
+      "ConvolutionBackwardBackward0", correlate(g, x, weight_sizes, c), g, x,
       [c](const Tensor& grad, const Tensor& x) {
         return recorded_convolution(x, grad, Tensor(), c);
       },

@@ -1,4 +1,6 @@
 // Ops that lay several copies of elements side by side: cat, stack, repeat, flip.
+#include <string.h>
+
 #include <algorithm>
 
 #include "core/autograd/record.h"
@@ -55,6 +57,24 @@ class CatNode final : public Node {
   std::vector<int64_t> lengths_;
 };
 
+// Copies x to y's places from `start` on along dimension d, if it is so small that a call of the
+// kernel would take longer, and lies in memory in the order in which it lies in y.
+bool copy_small(const Tensor& y, int d, int64_t start, const Tensor& x) {
+  constexpr int64_t kSmall = 1 << 16, kShortRow = 64;
+  const int64_t bytes = x.numel() * x.item_bytes();
+  if (bytes == 0 || bytes > kSmall || x.device() != kCpu || x.dtype() != y.dtype() ||
+      !x.is_contiguous() || !y.is_contiguous())
+    return false;
+  const int64_t rows = count_elements({y.sizes().data(), d}), row = bytes / rows;
+  if (rows > 1 && row < kShortRow) return false;
+  const int64_t apart = y.numel() / rows * y.item_bytes();
+  char* to = static_cast<char*>(y.data()) + start * (row / x.sizes()[d]);
+  const char* from = static_cast<const char*>(x.data());
+  for (int64_t i = 0; i < rows; ++i, to += apart, from += row)
+    memcpy(to, from, static_cast<size_t>(row));
+  return true;
+}
+
 }  // namespace
 
 Tensor cat(TensorList tensors, int64_t dim) {
@@ -78,7 +98,8 @@ Tensor cat(TensorList tensors, int64_t dim) {
     int64_t start = 0;
     for (int64_t i = 0; i < tensors.size(); ++i) {
       if (lengths[i] <= 0) continue;
-      copy_elements(slice(y, d, start, start + lengths[i], 1), tensors[i]);
+      if (!copy_small(y, d, start, tensors[i]))
+        copy_elements(slice(y, d, start, start + lengths[i], 1), tensors[i]);
       start += lengths[i];
     }
   }
