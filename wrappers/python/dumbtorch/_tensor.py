@@ -37,11 +37,11 @@ class Tensor(TensorNames):
     # NumPy leaves `array + tensor` to the tensor.
     __array_priority__ = 1000
 
-    def __new__(cls, *data):
+    def __new__(cls, *data, **named):
         """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds data; of the default dtype."""
         from ._typed_tensors import construct
 
-        return construct(_ops.get_default_dtype(), _ops.get_default_device(), data)
+        return construct(_ops.get_default_dtype(), _ops.get_default_device(), data, named)
 
     # ---- shape and memory
 
@@ -239,7 +239,15 @@ class Tensor(TensorNames):
             raise TypeError("iteration over a 0-d tensor")
         return iter(_ops.unbind(self, 0))
 
+    def __reversed__(self) -> Tensor:
+        return _ops.flip(self, 0) if self.ndim else self
+
     def __contains__(self, value) -> bool:
+        if not isinstance(value, (TensorBase, int, float)):
+            raise RuntimeError(
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(value)}."
+            )
         return _bool(_ops.any(_ops.eq(self, value)))
 
     def __getitem__(self, index) -> Tensor:
@@ -247,6 +255,9 @@ class Tensor(TensorNames):
 
     def __setitem__(self, index, value) -> None:
         _indexing.put(self, index, value)
+
+    def __delitem__(self, index) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     # ---- operators that C does not have
 
