@@ -53,8 +53,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
 def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability that the input says, or with probability p; else 0."""
     if out is not None:
-        chosen = bernoulli(input, p, generator=generator)
-        return into(out, _ops.to, chosen, dtype=out.dtype)
+        return into(out, _ops.to, bernoulli(input, p, generator=generator), dtype=out.dtype)
     if p is None:
         return _ops.bernoulli(input, generator=generator)
     return _ops.bernoulli_p(input, p, generator=generator)
@@ -597,5 +596,5 @@ METHODS = {
         *(uniform_, resize_, resize_as_, copy_, roll),
     )
 }
-METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}
-METHODS |= FACTORS_FIRST
+METHODS["where"], METHODS["view"] = _where_method, _view_method
+METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST
