@@ -503,10 +503,9 @@ _FUNCTIONS = {
     "iand": _ops.bitwise_and_, "ior": _ops.bitwise_or_, "ixor": _ops.bitwise_xor_,
     "ilshift": _ops.bitwise_left_shift_, "irshift": _ops.bitwise_right_shift_,
 }  # fmt: skip
-_INPLACE = {
-    "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=",
-    "ipow": "**=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=", "irshift": ">>=",
-}  # fmt: skip
+_INPLACE = {name for name, function in _FUNCTIONS.items() if function.__name__.endswith("_")}
+# What lists have too: Python takes NotImplemented from these for the result.
+_OF_LISTS = {"iadd": ("+=", "__radd__"), "imul": ("*=", "__rmul__")}
 # number OP tensor, where C has no call for it
 _REFLECTED = {
     "truediv": lambda number, tensor: _ops.mul(_ops.reciprocal(tensor), number),
@@ -525,13 +524,7 @@ def _operate(name: str, a, b):
         other, function = _plain(b), _FUNCTIONS.get(name)
         if other is not None and function is not None:
             return function(*_meet(name, a, other))
-        if name in _INPLACE:
-            # Python takes NotImplemented from += for the result: it thinks that Tensor is a list.
-            kind = type(b).__name__
-            raise TypeError(
-                f"unsupported operand type(s) for {_INPLACE[name]}: 'Tensor' and '{kind}'"
-            )
-        return NotImplemented
+        return _reflected(*_OF_LISTS[name], a, b) if name in _OF_LISTS else NotImplemented
     other = _plain(a)
     if other is None:
         return NotImplemented
@@ -540,6 +533,16 @@ def _operate(name: str, a, b):
     if name in _REFLECTED:
         return _REFLECTED[name](other, b)
     return _SWAPPED[name](b, other) if name in _SWAPPED else NotImplemented
+
+
+def _reflected(sign: str, method: str, a, b):
+    """What b makes of `a += b`, which `a` cannot."""
+    own = getattr(type(b), method, None)
+    out = own(b, a) if own else NotImplemented
+    if out is NotImplemented:
+        kind = type(b).__name__
+        raise TypeError(f"unsupported operand type(s) for {sign}: 'Tensor' and '{kind}'")
+    return out
 
 
 def _plain(x):
