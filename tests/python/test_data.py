@@ -375,6 +375,19 @@ def test_save_and_load(tmp_path):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["checkpoint.pt"]
 
 
+def test_views_without_elements_keep_their_storage(tmp_path):
+    """They have no address that says whose views they are."""
+    x, y = dt.arange(6.0), dt.arange(6.0) + 9
+    dt.save((x[4:4], y[4:4], x, y), tmp_path / "x.pt")
+    none, nothing, a, b = dt.load(tmp_path / "x.pt")
+    assert (
+        none.shape == nothing.shape == (0,)
+        and none.storage_offset() == nothing.storage_offset() == 4
+    )
+    where = [t.untyped_storage().data_ptr() for t in (none, nothing, a, b)]
+    assert where[:2] == where[2:] and where[0] != where[1]
+
+
 def test_the_format_that_is_asked_for(torch, tmp_path):
     """There is one; both libraries read it."""
     path = tmp_path / "x.pt"
