@@ -10583,7 +10583,7 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_is_contiguous(
 
 /** Address of the first element.
  * @param input The tensor.
- * @return Valid as long as any tensor looks at the storage. */
+ * @return Valid as long as any tensor looks at the storage; NULL if there is no element. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_data_ptr(dt_tensor *input, void **out) DT_NOEXCEPT;
 
 /** Whether both look at the same memory in the same way.

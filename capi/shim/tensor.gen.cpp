@@ -128,7 +128,7 @@ dt_status dt_tensor_data_ptr(dt_tensor *input, void **out) noexcept {
   return guard("tensor_data_ptr", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
-    put(out, input_.data());
+    put(out, input_.numel() ? input_.data() : nullptr);
   });
 }
 

@@ -7,8 +7,8 @@ int64_t count_elements(IntList sizes) {
   for (int64_t size : sizes) {
     DT_CHECK(size >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", size,
              ": ", sizes);
-    DT_CHECK(!__builtin_mul_overflow(n, size, &n), kRuntimeError, "a tensor of size ", sizes,
-             " has more elements than an int64 can count");
+    DT_CHECK(!__builtin_mul_overflow(n, size, &n), kRuntimeError,
+             "Storage size calculation overflowed with sizes=", sizes);
   }
   return n;
 }

@@ -32,7 +32,7 @@ bool Tensor::is_contiguous(MemoryFormat format) const {
 int64_t count_bytes(IntList sizes, int64_t elements, DType dtype) {
   int64_t bytes;
   DT_CHECK(!__builtin_mul_overflow(elements, info(dtype).bytes, &bytes), kRuntimeError,
-           "a tensor of size ", sizes, " has more bytes than an int64 can count");
+           "Storage size calculation overflowed with sizes=", sizes);
   return bytes;
 }
 

@@ -1,10 +1,12 @@
 """Arguments of PyTorch's that concern devices and implementations: they work, or say why not."""
 
+import array
 import re
 
 import dumbtorch as dt
 import numpy as np
 import pytest
+from dumbtorch import _ops
 
 
 def test_conversions_with_memory_format(both, same):
@@ -66,6 +68,152 @@ def test_asarray_copy(both):
                 t.asarray(data, dtype=dtype, copy=False)
 
     both(run)
+
+
+def test_asarray_of_buffers(both, same):
+    """A buffer's bytes are the elements of the dtype, and its memory is shared."""
+
+    def run(t):
+        numbers = array.array("d", [1, 2])
+        shared = t.asarray(numbers, dtype=t.float64)
+        numbers[1] = 7
+        halves = t.asarray(np.array([1.5, 2], np.float16).data, dtype=t.float16)
+        capsule = t.utils.dlpack.to_dlpack(t.ones(2))
+        return (
+            shared,
+            halves,
+            t.asarray(bytearray(8)),
+            t.asarray(bytearray(b"abcd"), dtype=t.int16),
+            t.asarray(capsule),
+        )
+
+    same(*both(run))
+
+
+def test_asarray_and_graphs(both, same):
+    def run(t):
+        def leaf():
+            return t.ones(2, requires_grad=True)
+
+        made = [
+            t.asarray(y, requires_grad=r) for r in (None, True, False) for y in (leaf(), leaf() * 2)
+        ]
+        plain = t.ones(2)
+        t.asarray(plain, requires_grad=True)
+        return [plain.requires_grad, *((y.requires_grad, y.is_leaf) for y in made)]
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "t.asarray(t.ones(2), dtype=t.float64, copy=False)",
+        "t.asarray(np.ones(2), dtype=t.float32, copy=False)",
+        "t.asarray(np.float64(3), copy=False)",
+        "t.asarray([1, 2], copy=False)",
+        "t.asarray(t.ones(2), device='cuda', copy=False)",
+        "t.asarray(bytearray(7))",
+        "t.frombuffer([1, 2], dtype=t.int8)",
+        "t.frombuffer('ab', dtype=t.int8)",
+        "t.nonzero(t.ones(2), as_tuple=True, out=t.zeros(2, dtype=t.int64))",
+        "t.tensor_split(t.ones(4), t.tensor([1.0, 2.0]))",
+        "'a' in t.ones(2)",
+        "None in t.ones(2)",
+        "t.ones(2).__delitem__(0)",
+    ],
+)
+def test_refused_in_pytorchs_words(call, refusals):
+    ours, theirs = refusals(lambda t: eval(call, {"t": t, "np": np}), Exception)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "call", ["t.empty(2**62)", "t.empty(2**40, 2**40)", "t.ones(2).resize_(2**62)"]
+)
+def test_sizes_that_overflow(call, refusals):
+    (kind, ours), theirs = refusals(lambda t: eval(call), RuntimeError)
+    assert (kind, ours.partition(": ")[2]) == theirs
+
+
+def test_shapes_before_dtypes_of_assigned_values(refusals):
+    def assign(t):
+        t.arange(3)[t.tensor([True, True, False])] = t.tensor([1.0, 2.0, 3.0])
+
+    (kind, ours), theirs = refusals(assign, RuntimeError)
+    assert (kind, ours.removeprefix("index_put_: ")) == theirs
+
+
+def test_none_for_a_default(both, same):
+    def run(t):
+        t.set_default_device(None)
+        x = t.arange(4).view(2, 2)
+        return x.roll(1, None), t.roll(x, 1, dims=None), t.roll(x, 1, 0), t.roll(x, (1, 1), (0, 1))
+
+    same(*both(run))
+
+
+def test_blocks_with_a_device(both, same):
+    def run(t):
+        place = t.device("cpu")
+        with place as seen, place:
+            x = t.ones(2)
+        with pytest.raises(ZeroDivisionError), place:
+            raise ZeroDivisionError
+        return seen == place, str(x.device), str(t.get_default_device())
+
+    same(*both(run))
+
+
+def test_a_block_with_a_device_ends_where_it_began(monkeypatch):
+    set_to = []
+    monkeypatch.setattr(_ops, "set_default_device", set_to.append)
+    with dt.device("cuda", 1), dt.device("cuda"):
+        pass
+    assert list(map(str, set_to)) == ["cuda:1", "cuda", "cpu", "cpu"]
+
+
+def test_the_default_generator_is_an_object(both, same):
+    def run(t):
+        t.manual_seed(3)
+        state = t.default_generator.get_state()
+        x = t.rand(2, generator=t.default_generator)
+        t.default_generator.set_state(state)
+        return (
+            t.default_generator.initial_seed(),
+            str(t.default_generator.device),
+            bool((x == t.rand(2)).all()),
+        )
+
+    same(*both(run))
+
+
+def test_sizes_are_tuples_that_stay_sizes(both):
+    def run(t):
+        size = t.Size([1, 2])
+        made = [
+            size + (3,),
+            (3,) + size,
+            size + size,
+            size * 2,
+            2 * size,
+            size[:1],
+            t.ones(2).shape * 2,
+        ]
+        assert all(type(x) is t.Size for x in made)
+        return list(map(tuple, made))
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_reversed_and_empty(both, same):
+    def run(t):
+        x = t.arange(6).view(2, 3)
+        where = [t.empty(0).data_ptr(), x[:0].data_ptr(), x.view(-1)[6:].data_ptr()]
+        return reversed(x), reversed(t.tensor(1)), 3 in x, 7 in x, t.tensor(2) in x, where
+
+    same(*both(run))
 
 
 @pytest.mark.parametrize(

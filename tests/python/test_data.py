@@ -20,8 +20,10 @@ from dumbtorch.utils.data import (
     Dataset,
     IterableDataset,
     RandomSampler,
+    Sampler,
     StackDataset,
     Subset,
+    SubsetRandomSampler,
     TensorDataset,
     WeightedRandomSampler,
     default_collate,
@@ -93,7 +95,7 @@ def test_python_dataset(workers):
 def test_errors_in_datasets(workers):
     class Broken(Dataset):
         def __len__(self):
-            return 4
+            return 6
 
         def __getitem__(self, i):
             if i == 2:
@@ -104,6 +106,8 @@ def test_errors_in_datasets(workers):
     assert next(loader).tolist() == [0, 1]
     with pytest.raises(KeyError, match="item 2"):
         next(loader)
+    assert next(loader).tolist() == [4, 5]
+    assert list(loader) == []
 
 
 def test_loaders_can_be_left_early():
@@ -371,6 +375,27 @@ def test_save_and_load(tmp_path):
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["checkpoint.pt"]
 
 
+def test_views_without_elements_keep_their_storage(tmp_path):
+    """They have no address that says whose views they are."""
+    x, y = dt.arange(6.0), dt.arange(6.0) + 9
+    dt.save((x[4:4], y[4:4], x, y), tmp_path / "x.pt")
+    none, nothing, a, b = dt.load(tmp_path / "x.pt")
+    assert (
+        none.shape == nothing.shape == (0,)
+        and none.storage_offset() == nothing.storage_offset() == 4
+    )
+    where = [t.untyped_storage().data_ptr() for t in (none, nothing, a, b)]
+    assert where[:2] == where[2:] and where[0] != where[1]
+
+
+def test_the_format_that_is_asked_for(torch, tmp_path):
+    """There is one; both libraries read it."""
+    path = tmp_path / "x.pt"
+    for new in (True, False):
+        dt.save({"x": dt.arange(3)}, path, _use_new_zipfile_serialization=new)
+        assert torch.load(path)["x"].tolist() == dt.load(path)["x"].tolist() == [0, 1, 2]
+
+
 def test_saved_files_keep_their_place(tmp_path):
     """A link stays a link, permissions stay, a new file has those of any other new file."""
     path, link, plain = (str(tmp_path / name) for name in ("a.pt", "link.pt", "plain"))
@@ -434,6 +459,42 @@ def test_chained_and_stacked_datasets():
             wrong()
     with pytest.raises(ValueError, match="Size mismatch"):
         StackDataset(squares, Subset(squares, [0]))
+
+
+def test_types_of_items():
+    """Dataset[int] and its kin are bases and annotations."""
+
+    class Typed(Dataset[int]):
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, i):
+            return i
+
+    class Backwards(Sampler[int]):
+        def __iter__(self):
+            return iter([2, 1, 0])
+
+    loader: DataLoader[int] = DataLoader(Typed(), batch_size=3, sampler=Backwards())
+    assert next(iter(loader)).tolist() == [2, 1, 0]
+    assert isinstance(Subset[int](Typed(), [0]), Subset)
+
+
+def test_streams_are_not_concatenated():
+    with pytest.raises(AssertionError, match="ConcatDataset does not support IterableDataset"):
+        ConcatDataset([Squares(2), Numbers(1)])
+
+
+def test_samplers_draw_when_they_are_first_asked():
+    for sampler in (
+        RandomSampler(range(9)), SubsetRandomSampler(range(9)), WeightedRandomSampler([1.0] * 9, 9),
+        WeightedRandomSampler([1.0] * 9, 9, replacement=False),
+    ):  # fmt: skip
+        orders = []
+        for indices in (iter(sampler), iter(sampler)):
+            dt.manual_seed(5)
+            orders.append(list(indices))
+        assert orders[0] == orders[1]
 
 
 def test_weighted_samples():

@@ -337,3 +337,61 @@ def test_kaiser_window(length, both, same):
         return f(length), f(length, False), f(length, True, 3.5, dtype=t.float64, layout=t.strided)
 
     same(*both(run))
+
+
+FACTORS_FIRST = (
+    "add(x, 2, y)", "sub(x, 2, y)", "x.add(2, y)", "x.add_(2, y)", "x.sub(0.5, y)", "x.sub_(2, y)",
+    "add(x, 2, y, out=empty(0))", "addcmul(x, 2, x, y)", "addcdiv(x, 2, x, y + 1)", "x.addcmul_(2, y, y)",
+    "x.addcdiv(2, y, x + 1)", "addmm(2, x, x, y)", "addmm(2, x, 3, x, y)", "x.addmm(2, x, y)", "x.addmm_(2, 3, y, y)",
+    "addmv(2, v, 3, x, v)", "v.addmv_(2, x, x[0])", "addr(2, x, 3, v, v)", "x.addr(2, v, v)",
+    "baddbmm(2, x[None], 3, x[None], y[None])", "x.addbmm(2, 3, x[None], y[None])", "addbmm(2, x, y[None], y[None])",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", FACTORS_FIRST)
+def test_factors_before_what_they_multiply(call, both, same):
+    def run(t):
+        x = t.arange(4.0).reshape(2, 2)
+        names = {**vars(t), "x": x, "y": x * x + 1, "v": t.tensor([1.0, 3.0])}
+        return eval(call, names), x, names["v"]
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "This overload of")
+        same(*both(run))
+
+
+@pytest.mark.parametrize("call", ["x.add(x, 2)", "x.addmm(1, 2, 3, x, x)", "x.addcmul(x, 2, 2)"])
+def test_what_is_no_old_form(call):
+    with pytest.raises(TypeError):
+        eval(call, {"x": dt.ones(2, 2)})
+
+
+CONSTRUCTORS = (
+    "Tensor(2, 3, device='cpu')", "Tensor(size=(2, 3))", "Tensor(size=Size([2]), device='cpu')", "Tensor(device='cpu')",
+    "FloatTensor(2, device='cpu')", "IntTensor(size=(3,))", "zeros(2).new(2, 3, device='cpu')",
+    "ones(2).new(size=(3, 4))",
+)  # fmt: skip
+CONSTRUCTORS_OF_DATA = (
+    "Tensor([2.0], device='cpu')", "Tensor(data=[1, 2])", "LongTensor([1, 2], device='cpu')",
+    "ones(1).new([2.0], device='cpu')",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CONSTRUCTORS + CONSTRUCTORS_OF_DATA)
+def test_named_arguments_of_old_constructors(call, both, same):
+    def run(t):
+        made = eval(call, dict(vars(t)))
+        return (
+            tuple(made.shape),
+            str(made.dtype),
+            made if call in CONSTRUCTORS_OF_DATA else made.zero_(),
+        )
+
+    same(*both(run))
+
+
+def test_old_constructors_refuse(refusals):
+    ours, theirs = refusals(lambda t: t.FloatTensor(2, device="cuda"), RuntimeError)
+    assert ours == theirs
+    with pytest.raises(TypeError, match="unexpected keyword argument 'shape'"):
+        dt.Tensor(shape=(2,))

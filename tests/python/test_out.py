@@ -1,6 +1,7 @@
 """`out=`: results are written into given tensors by PyTorch's rules."""
 
 import re
+import warnings
 
 import dumbtorch as dt
 import pytest
@@ -91,7 +92,7 @@ def test_several_results(both, same, call):
 
 
 def test_memory(both, same):
-    """It is written where it lies: views, strides, inputs; what is resized has memory of its own."""
+    """It is written where it lies: views, strides, inputs; what has to grow has memory of its own."""
 
     def run(t):
         x = t.arange(6.0).reshape(2, 3)
@@ -108,6 +109,50 @@ def test_memory(both, same):
         return base, turned, x, grown, scalar, base._version > version
 
     same(*both(run))
+
+
+def test_views_of_another_size(both, same):
+    """A view is resized within the memory that it shows, so that the base sees what is written."""
+
+    def run(t):
+        base = t.zeros(9)
+        t.ones(2, out=base[:0])
+        t.add(t.ones(2), 1, out=base[3:3])
+        with pytest.warns(UserWarning, match="was resized since it had shape"):
+            t.mul(t.ones(2), 5, out=base[6:9])
+        square = t.zeros(2, 3)
+        turned = t.add(square.t(), 2, out=square.view(-1)[:0])
+        return base, square, t.tensor(turned.stride())
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "call", ["arange(4", "arange(0, 8, 2", "linspace(0, 3, 4", "logspace(0, 1, 4", "range(0, 3"]
+)
+def test_sequences_into_tensors_of_any_shape(both, same, call):
+    """A row of numbers fills what has as many elements, in row-major order."""
+
+    def run(t):
+        base, square = t.zeros(2, 3), t.zeros(2, 2)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "torch.range is deprecated")
+            for out in (base.narrow(1, 1, 2), square.t()):
+                assert eval(f"t.{call}, out=out)", {"t": t, "out": out}).shape == (2, 2)
+        return base, square
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float64"])
+def test_bernoulli_into_any_dtype(both, same, dtype):
+    same(
+        *both(
+            lambda t: t.bernoulli(
+                t.tensor([0.0, 1.0, 1.0]), out=t.zeros(3, dtype=getattr(t, dtype))
+            )
+        )
+    )
 
 
 def test_refusals(torch):

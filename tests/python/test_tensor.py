@@ -387,3 +387,25 @@ def test_a_tensor_in_a_list_is_a_number(torch, text):
         except ValueError as error:
             found.append(str(error))
     assert found[0] == found[1]
+
+
+IN_PLACE = ("+=", "-=", "*=", "/=", "//=", "%=", "**=", "&=", "|=", "^=", "<<=", ">>=")
+
+
+@pytest.mark.parametrize("sign", IN_PLACE)
+def test_operands_that_know_what_to_do(sign, torch):
+    """Python asks the other operand's reflected operator; without one it is a TypeError, and nothing is written."""
+
+    class Other:
+        def reflected(self, x):
+            return "reflected", x
+
+    for word in "add sub mul truediv floordiv mod pow and or xor lshift rshift".split():
+        setattr(Other, f"__r{word}__", Other.reflected)
+    for t in (dt, torch):
+        names = {"x": t.arange(3), "y": Other()}
+        before = names["x"]
+        exec(f"x {sign} y", names)
+        assert names["x"] == ("reflected", before) and before.tolist() == [0, 1, 2]
+        with pytest.raises(TypeError, match="unsupported operand type"):
+            exec(f"x {sign} object()", {"x": before})

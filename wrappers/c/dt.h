@@ -18036,7 +18036,8 @@ static inline int32_t T_do_is_contiguous(dt_tensor *input, const T_is_contiguous
     T_do_is_contiguous(input, &T_is_contiguous_o), __VA_ARGS__)
 
 /** T_data_ptr(input: tensor)
- * Address of the first element. Valid as long as any tensor looks at the storage. */
+ * Address of the first element. Valid as long as any tensor looks at the storage; NULL if there
+ * is no element. */
 static inline void *T_data_ptr(dt_tensor *input) {
   void *result = NULL;
   if (T_stopped_()) return result;

@@ -1173,7 +1173,8 @@ class Tensor {
   Device device() const;
   // Whether elements lie in memory densely in that order.
   bool is_contiguous(MemoryFormat memory_format = MemoryFormat::kContiguous) const;
-  // Address of the first element. Valid as long as any tensor looks at the storage.
+  // Address of the first element. Valid as long as any tensor looks at the storage; NULL if there
+  // is no element.
   void* data_ptr() const;
   // Whether both look at the same memory in the same way.
   bool is_set_to(const Tensor& other) const;

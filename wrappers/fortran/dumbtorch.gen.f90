@@ -21994,7 +21994,8 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   out = f%args(0) /= 0
   call dtf_end(f)
 end function
-! tensor_data_ptr: Address of the first element. Valid as long as any tensor looks at the storage.
+! tensor_data_ptr: Address of the first element. Valid as long as any tensor looks at the storage;
+! NULL if there is no element.
 function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   class(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat

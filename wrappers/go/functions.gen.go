@@ -12254,7 +12254,8 @@ func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (out bool, e
 	return
 }
 
-// DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
+// DataPtr: Address of the first element. Valid as long as any tensor looks at the storage; NULL if
+// there is no element.
 func (x *Tensor) DataPtr() (out uintptr, err error) {
 	err = run(976, []any{x}, &out)
 	return

@@ -57,10 +57,6 @@ void check_mask_shape(const Tensor& mask, const Tensor& base, int dim) {
 }
 
 void check_index_values(const Tensor& self, const Tensor& values, const Dims& sizes) {
-  DT_CHECK(self.dtype() == values.dtype(), kRuntimeError,
-           "Index put requires the source and destination dtypes match, got ",
-           type_word(self.dtype()), " for the destination and ", type_word(values.dtype()),
-           " for the source.");
   bool fits = values.ndim() <= sizes.size();
   for (int d = 1; fits && d <= values.ndim(); ++d) {
     const int64_t n = values.sizes()[values.ndim() - d];
@@ -68,6 +64,10 @@ void check_index_values(const Tensor& self, const Tensor& values, const Dims& si
   }
   DT_CHECK(fits, kRuntimeError, "shape mismatch: value tensor of shape ", values.sizes(),
            " cannot be broadcast to indexing result of shape ", sizes);
+  DT_CHECK(self.dtype() == values.dtype(), kRuntimeError,
+           "Index put requires the source and destination dtypes match, got ",
+           type_word(self.dtype()), " for the destination and ", type_word(values.dtype()),
+           " for the source.");
 }
 
 void refuse_index(int64_t index, int dim, int64_t size) {

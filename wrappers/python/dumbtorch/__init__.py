@@ -106,6 +106,7 @@ from ._settings import (  # noqa: E402
     get_num_interop_threads,
     is_deterministic_algorithms_warn_only_enabled,
     is_warn_always_enabled,
+    set_default_device,
     set_deterministic_debug_mode,
     set_float32_matmul_precision,
     set_flush_denormal,
@@ -153,7 +154,7 @@ from .random import (  # noqa: E402
 )
 from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
-__getattr__, __dir__ = _late.names(
+_late_name, __dir__ = _late.names(
     __name__,
     """accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler safetensors
     signal sparse special testing types utils""",
@@ -168,6 +169,14 @@ __getattr__, __dir__ = _late.names(
         "utils.dlpack": "to_dlpack",
     },
 )
+
+del default_generator  # noqa: F821 (the schema's function)
+
+
+def __getattr__(name: str):
+    """`default_generator` is looked up each time: a thread may have one of its own."""
+    return random.default_generator() if name == "default_generator" else _late_name(name)
+
 
 __version__ = version.__version__
 

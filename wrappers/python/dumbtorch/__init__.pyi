@@ -93,6 +93,7 @@ from ._settings import get_float32_matmul_precision as get_float32_matmul_precis
 from ._settings import get_num_interop_threads as get_num_interop_threads
 from ._settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from ._settings import is_warn_always_enabled as is_warn_always_enabled
+from ._settings import set_default_device as set_default_device
 from ._settings import set_deterministic_debug_mode as set_deterministic_debug_mode
 from ._settings import set_float32_matmul_precision as set_float32_matmul_precision
 from ._settings import set_flush_denormal as set_flush_denormal
@@ -226,6 +227,7 @@ from ._overloads import cartesian_prod as cartesian_prod
 from ._overloads import atleast_1d as atleast_1d
 from ._overloads import atleast_2d as atleast_2d
 from ._overloads import atleast_3d as atleast_3d
+from ._overloads import roll as roll
 from ._ops import conv_transpose1d as conv_transpose1d
 from ._ops import conv_transpose2d as conv_transpose2d
 from ._ops import conv_transpose3d as conv_transpose3d
@@ -567,7 +569,6 @@ from ._ops import cumulative_trapezoid as cumulative_trapezoid
 from ._ops import equal as equal
 from ._ops import isclose as isclose
 from ._ops import allclose as allclose
-from ._ops import roll as roll
 from ._ops import rot90 as rot90
 from ._ops import fliplr as fliplr
 from ._ops import flipud as flipud
@@ -630,7 +631,6 @@ from ._ops import is_anomaly_enabled as is_anomaly_enabled
 from ._ops import get_default_dtype as get_default_dtype
 from ._ops import set_default_dtype as set_default_dtype
 from ._ops import get_default_device as get_default_device
-from ._ops import set_default_device as set_default_device
 from ._ops import get_num_threads as get_num_threads
 from ._ops import set_num_threads as set_num_threads
 from ._ops import memory_stats as memory_stats
@@ -717,6 +717,7 @@ from ._ops import swapdims_ as swapdims_
 from ._ops import moveaxis as moveaxis
 from ._ops import row_stack as row_stack
 from ._ops import argwhere as argwhere
+def __getattr__(name: str) -> Any: ...
 def is_tensor(obj) -> Any: ...
 def typename(obj) -> str: ...
 def get_device(input) -> builtins.int: ...

@@ -42,30 +42,50 @@ def as_tensor(data, dtype=None, device=None):
     return tensor(data, dtype=dtype, device=device)
 
 
-def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """as_tensor that also takes DLPack objects and can be made to copy, or not to."""
-    if (
-        not isinstance(data, TensorBase)
-        and not _numpy.is_array(data)
-        and hasattr(data, "__dlpack__")
-    ):
-        data = from_dlpack(data)
-    shared = (
-        data
-        if isinstance(data, TensorBase)
-        else from_numpy(data)
-        if _numpy.is_array(data)
-        else None
-    )
-    if copy is False and shared is None:
-        raise ValueError("can't alias arbitrary sequence into a tensor.")
-    out = as_tensor(data if shared is None else shared, dtype, device)
-    copied = shared is None or out.data_ptr() != shared.data_ptr()
-    if copied and copy is False:
-        raise ValueError("asarray: dtype or device differ, so that a copy is needed")
-    if copy and not copied:
-        out = _ops.clone(out)
-    return _ops.tensor_requires_grad_(_ops.detach(out)) if requires_grad else out
+def asarray(data, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """as_tensor that also takes DLPack objects and buffers and can be made to copy, or not to, and to cut a graph."""
+    shared = _shared(data, dtype, copy)
+    if shared is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        out = tensor(data, dtype=dtype, device=device)
+    else:
+        if copy is False:
+            _check_alias(shared, dtype, device)
+        out = _ops.to(shared, device, dtype, copy=bool(copy))
+    if requires_grad:
+        return _ops.tensor_requires_grad_(out)
+    return out if requires_grad is None else _ops.detach(out)
+
+
+def _shared(data, dtype, copy):
+    """A tensor on the memory of `data`; None if it has none to share."""
+    if isinstance(data, TensorBase):
+        return data
+    if _numpy.is_array(data):
+        if hasattr(data, "__setitem__"):
+            return from_numpy(data)
+        if copy is False:
+            raise RuntimeError(
+                "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+            )
+        return tensor(data)
+    if hasattr(data, "__dlpack__") or type(data).__name__ == "PyCapsule":
+        return from_dlpack(data)
+    try:
+        memoryview(data)
+    except TypeError:
+        return None
+    return frombuffer(data, dtype=_ops.get_default_dtype() if dtype is None else dtype)
+
+
+def _check_alias(x, dtype, device) -> None:
+    if device is not None and Device(device).type != x.device.type:
+        raise ValueError(f"can't alias tensor from device '{x.device}' to '{device}'.")
+    if dtype is not None and dtype is not x.dtype:
+        raise ValueError(
+            f"can't alias tensor with dtype '{x.dtype.word}' into dtype '{dtype.word}'."
+        )
 
 
 def from_numpy(a):
@@ -176,14 +196,17 @@ def from_bytes(kind, data, shape, dtype, requires_grad):
 
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-d tensor that shares the memory of an object with the buffer protocol."""
-    whole = memoryview(buffer).cast("B")
-    view = whole[_span(len(whole), dtype.itemsize, count, offset)]
-    _warn_if_read_only(not view.readonly, "buffer")
-    memory = ffi.from_buffer(view)
-    address = int(ffi.cast("intptr_t", memory))
-    shape = [len(view) // dtype.itemsize]
+    try:
+        memory = ffi.from_buffer(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    _warn_if_read_only(not memoryview(buffer).readonly, "buffer")
+    span = _span(len(memory), dtype.itemsize, count, offset)
+    address = int(ffi.cast("intptr_t", memory)) + span.start
+    length = span.stop - span.start
+    shape = [length // dtype.itemsize]
     owner = keep_alive(memory)
-    out = wrap(lib.py_from_blob(address, len(view), shape, 1, NULL, 0, dtype.number, owner))
+    out = wrap(lib.py_from_blob(address, length, shape, 1, NULL, 0, dtype.number, owner))
     return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 

@@ -15847,7 +15847,7 @@ def tensor_data_ptr(input):
     """Address of the first element.
 
     Returns:
-        Valid as long as any tensor looks at the storage.
+        Valid as long as any tensor looks at the storage; NULL if there is no element.
     """
     try:
         out = lib.py_tensor_data_ptr(input._h)

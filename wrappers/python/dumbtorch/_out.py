@@ -7,6 +7,9 @@ import warnings
 from ._tensor_type import TensorBase
 from ._types import DTYPE
 
+# What they give goes into a tensor of any shape that has as many elements.
+_SEQUENCES = ("arange", "linspace", "logspace", "range")
+
 
 def into(out, function, *args, **options):
     """What function(*args, **options) gives, written into `out`, a tensor or one for each result.
@@ -33,6 +36,8 @@ def into(out, function, *args, **options):
             "but one of the arguments requires grad."
         )
     for place, result in zip(outs, results, strict=True):
+        if name in _SEQUENCES and place.numel() == result.numel():
+            result = _ops.reshape(result, place.shape)
         _write(place, result)
     return type(made)(outs) if many else out
 
@@ -90,6 +95,7 @@ def _write(out, result) -> None:
 
 
 def _resize(out, result) -> None:
+    """`out` keeps its memory where that is large enough: what is written is seen by what it is a view of."""
     from . import _ops
 
     if out.numel():
@@ -101,4 +107,5 @@ def _resize(out, result) -> None:
             "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
-    _ops.tensor_set_data(out, _ops.empty_like(result, dtype=out.dtype))
+    _ops.resize_(out, result.shape)
+    _ops.as_strided_(out, result.shape, _ops.empty_like(result).stride(), out.storage_offset())

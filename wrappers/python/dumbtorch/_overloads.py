@@ -4,6 +4,7 @@ the generated function in `_ops.py`."""
 from __future__ import annotations
 
 from . import _ops, _types
+from ._factors import FACTORS_FIRST
 from ._fill import copy_
 from ._out import into
 from ._runtime import shape_list
@@ -52,7 +53,7 @@ def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
 def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability that the input says, or with probability p; else 0."""
     if out is not None:
-        return into(out, bernoulli, input, p, generator=generator)
+        return into(out, _ops.to, bernoulli(input, p, generator=generator), dtype=out.dtype)
     if p is None:
         return _ops.bernoulli(input, generator=generator)
     return _ops.bernoulli_p(input, p, generator=generator)
@@ -410,6 +411,8 @@ def nonzero(input, *, as_tuple=False, out=None):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
     if not as_tuple:
         return _ops.nonzero(input, out=out)
+    if out is not None:
+        raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
     # A number stands for a list of one: its position has one dimension, not none.
     return _ops.unbind(_ops.nonzero(input if input.ndim else _ops.unsqueeze(input, 0)), 1)
 
@@ -474,7 +477,7 @@ def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indic
         if given.dtype != _types.int64:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
-                f"{given.dtype}"
+                f"{given.dtype.word}"
             )
         given = given.tolist()
     if isinstance(given, (list, tuple)):
@@ -560,6 +563,11 @@ def _each(function, tensors):
     return tuple(map(function, _listed(tensors)))
 
 
+def roll(input, shifts, dims=None, *, out=None):
+    """Moves elements along dimensions; those that leave at the end come back at the start."""
+    return _ops.roll(input, shifts, () if dims is None else dims, out=out)
+
+
 def _where_method(self, condition, other):
     """self where the condition holds, other elsewhere."""
     return _ops.where(condition, self, other)
@@ -575,9 +583,9 @@ _LISTED = (
     tensordot, gradient, where, nonzero, round, repeat_interleave, tensor_split, hsplit, vsplit, dsplit, meshgrid,
     broadcast_tensors, block_diag, cartesian_prod, atleast_1d, atleast_2d, atleast_3d, median, nanmedian, unique,
     unique_consecutive, scatter, scatter_, lu, qr, pinverse, round_, bernoulli_, random_, uniform_, resize_,
-    resize_as_, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
+    resize_as_, roll, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
-FUNCTIONS = {f.__name__: f for f in _LISTED}
+FUNCTIONS = {f.__name__: f for f in _LISTED} | FACTORS_FIRST
 METHODS = {
     f.__name__: f
     for f in (
@@ -585,7 +593,8 @@ METHODS = {
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
-        *(uniform_, resize_, resize_as_, copy_),
+        *(uniform_, resize_, resize_as_, copy_, roll),
     )
 }
-METHODS |= {"where": _where_method, "view": _view_method, "polygamma": _polygamma_method}
+METHODS["where"], METHODS["view"] = _where_method, _view_method
+METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST

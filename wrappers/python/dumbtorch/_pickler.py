@@ -51,11 +51,10 @@ class _Storage:
     """The storage of a tensor: all of it as a tensor of one dimension, and where it is."""
 
     def __init__(self, x: Tensor):
-        x, size = _ops.detach(x), x.element_size()
-        numel = _ops.tensor_storage_nbytes(x) // size
+        x = _ops.detach(x)
+        numel = _ops.tensor_storage_nbytes(x) // x.element_size()
         self.whole = _ops.detach(_ops.as_strided(x, (numel,), (1,), 0))
-        start = x.data_ptr() - x.storage_offset() * size
-        self.place = (x.device, start) if numel else object()
+        self.place = (x.device, self.whole.data_ptr()) if numel else object()
 
 
 def _reduced(x: Tensor):

@@ -143,3 +143,11 @@ def is_warn_always_enabled() -> bool:
 def set_flush_denormal(mode: bool) -> bool:
     """Whether denormal numbers are treated as asked for: they are kept, so True asks in vain."""
     return not mode
+
+
+# ---- new tensors
+
+
+def set_default_device(device) -> None:
+    """Sets the device of this thread's new tensors; None is the CPU."""
+    _ops.set_default_device("cpu" if device is None else device)

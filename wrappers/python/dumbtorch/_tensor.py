@@ -37,11 +37,11 @@ class Tensor(TensorNames):
     # NumPy leaves `array + tensor` to the tensor.
     __array_priority__ = 1000
 
-    def __new__(cls, *data):
+    def __new__(cls, *data, **named):
         """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds data; of the default dtype."""
         from ._typed_tensors import construct
 
-        return construct(_ops.get_default_dtype(), _ops.get_default_device(), data)
+        return construct(_ops.get_default_dtype(), _ops.get_default_device(), data, named)
 
     # ---- shape and memory
 
@@ -239,7 +239,15 @@ class Tensor(TensorNames):
             raise TypeError("iteration over a 0-d tensor")
         return iter(_ops.unbind(self, 0))
 
+    def __reversed__(self) -> Tensor:
+        return _ops.flip(self, 0) if self.ndim else self
+
     def __contains__(self, value) -> bool:
+        if not isinstance(value, (TensorBase, int, float)):
+            raise RuntimeError(
+                "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+                f"{type(value)}."
+            )
         return _bool(_ops.any(_ops.eq(self, value)))
 
     def __getitem__(self, index) -> Tensor:
@@ -247,6 +255,9 @@ class Tensor(TensorNames):
 
     def __setitem__(self, index, value) -> None:
         _indexing.put(self, index, value)
+
+    def __delitem__(self, index) -> None:
+        raise TypeError("Tensor does not support deleting items")
 
     # ---- operators that C does not have
 
@@ -492,10 +503,9 @@ _FUNCTIONS = {
     "iand": _ops.bitwise_and_, "ior": _ops.bitwise_or_, "ixor": _ops.bitwise_xor_,
     "ilshift": _ops.bitwise_left_shift_, "irshift": _ops.bitwise_right_shift_,
 }  # fmt: skip
-_INPLACE = {
-    "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=",
-    "ipow": "**=", "iand": "&=", "ior": "|=", "ixor": "^=", "ilshift": "<<=", "irshift": ">>=",
-}  # fmt: skip
+_INPLACE = {name for name, function in _FUNCTIONS.items() if function.__name__.endswith("_")}
+# What lists have too: Python takes NotImplemented from these for the result.
+_OF_LISTS = {"iadd": ("+=", "__radd__"), "imul": ("*=", "__rmul__")}
 # number OP tensor, where C has no call for it
 _REFLECTED = {
     "truediv": lambda number, tensor: _ops.mul(_ops.reciprocal(tensor), number),
@@ -514,13 +524,7 @@ def _operate(name: str, a, b):
         other, function = _plain(b), _FUNCTIONS.get(name)
         if other is not None and function is not None:
             return function(*_meet(name, a, other))
-        if name in _INPLACE:
-            # Python takes NotImplemented from += for the result: it thinks that Tensor is a list.
-            kind = type(b).__name__
-            raise TypeError(
-                f"unsupported operand type(s) for {_INPLACE[name]}: 'Tensor' and '{kind}'"
-            )
-        return NotImplemented
+        return _reflected(*_OF_LISTS[name], a, b) if name in _OF_LISTS else NotImplemented
     other = _plain(a)
     if other is None:
         return NotImplemented
@@ -529,6 +533,16 @@ def _operate(name: str, a, b):
     if name in _REFLECTED:
         return _REFLECTED[name](other, b)
     return _SWAPPED[name](b, other) if name in _SWAPPED else NotImplemented
+
+
+def _reflected(sign: str, method: str, a, b):
+    """What b makes of `a += b`, which `a` cannot."""
+    own = getattr(type(b), method, None)
+    out = own(b, a) if own else NotImplemented
+    if out is NotImplemented:
+        kind = type(b).__name__
+        raise TypeError(f"unsupported operand type(s) for {sign}: 'Tensor' and '{kind}'")
+    return out
 
 
 def _plain(x):

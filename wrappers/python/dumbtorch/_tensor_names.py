@@ -189,12 +189,12 @@ class TensorNames(TensorBase):
         """Fills the diagonal; with wrap, that of a tall matrix begins again, a row after it has ended."""
         return _fill.fill_diagonal_(self, fill_value, wrap)
 
-    def new(self, *data):
+    def new(self, *data, **named):
         """The old constructor: x.new(2, 3) is uninitialised, x.new([1, 2]) holds data; of x's dtype and
         device."""
         from ._typed_tensors import construct
 
-        return construct(self.dtype, self.device, data)
+        return construct(self.dtype, self.device, data, named)
 
     # ---- Python functions, element by element
 

@@ -8,10 +8,18 @@ from ._tensor_type import TensorBase
 from ._types import DTYPE, Size, device, dtype
 
 
-def construct(kind: dtype, where, data: tuple):
-    """FloatTensor(2, 3) is uninitialised, FloatTensor([1, 2]) holds data, FloatTensor(x) is x again."""
+def construct(kind: dtype, where, data: tuple, named: dict):
+    """FloatTensor(2, 3) is uninitialised, FloatTensor([1, 2]) holds data, FloatTensor(x) is x again. `named` may have
+    a device, and the data or the size."""
     from ._creation import tensor
 
+    where = _device_of(where, named.pop("device", None))
+    if not data and "size" in named:
+        data = (Size(named.pop("size")),)
+    elif not data and "data" in named:
+        data = (named.pop("data"),)
+    if named:
+        raise TypeError(f"new() got an unexpected keyword argument '{next(iter(named))}'")
     if len(data) != 1 or isinstance(data[0], (int, Size)):
         sizes = data[0] if data and isinstance(data[0], Size) else data or (0,)
         return _ops.empty(sizes, dtype=kind, device=where)
@@ -26,12 +34,24 @@ def construct(kind: dtype, where, data: tuple):
     return _ops.to(tensor(values, device=where), dtype=kind)
 
 
+def _device_of(kind, given):
+    """The device that is given to a constructor of tensors on devices of one kind."""
+    if given is None:
+        return kind
+    if device(given).type != device(kind).type:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {device(kind).type} but device type: "
+            f"{device(given).type} was passed"
+        )
+    return given
+
+
 class tensortype(type):
     """The type of FloatTensor and its kin: their instances are tensors of one dtype on one kind of
     device."""
 
-    def __call__(cls, *data):
-        return construct(cls.dtype, cls._device_type, data)
+    def __call__(cls, *data, **named):
+        return construct(cls.dtype, cls._device_type, data, named)
 
     def __instancecheck__(cls, x) -> bool:
         return (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import count
 from operator import index
 
@@ -133,8 +134,13 @@ channels_last = MEMORY_FORMAT.named("channels_last")
 DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
 
 
+# The default devices to go back to at the ends of this thread's blocks `with device(...)`.
+_before = threading.local()
+
+
 class device:
-    """Where a tensor's memory is: device("cpu"), device("cuda", 1), device("cuda:1")."""
+    """Where a tensor's memory is: device("cpu"), device("cuda", 1), device("cuda:1"). In a block `with device("cuda")`
+    new tensors are there."""
 
     __slots__ = ("type", "index")
 
@@ -178,6 +184,18 @@ class device:
     def __reduce__(self):
         return device, (self.type, self.index)
 
+    def __enter__(self):
+        from . import _ops
+
+        _before.__dict__.setdefault("devices", []).append(_ops.get_default_device())
+        _ops.set_default_device(self)
+        return self
+
+    def __exit__(self, *error):
+        from . import _ops
+
+        _ops.set_default_device(_before.devices.pop())
+
 
 def _size(n, item: int) -> int:
     try:
@@ -212,3 +230,11 @@ class Size(tuple):
 
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
+
+    def __radd__(self, other):
+        return Size(tuple.__add__(tuple(other), self))
+
+    def __mul__(self, times):
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__

@@ -72,9 +72,12 @@ class safe_globals:
 # ---- saving
 
 
-def save(obj, f, pickle_module=None, pickle_protocol: int = 2) -> None:
+def save(
+    obj, f, pickle_module=None, pickle_protocol: int = 2, _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:  # fmt: skip
     """Writes an object to a path or a file, as PyTorch does. A reader of the path sees the old file
-    or the new one."""
+    or the new one. The format is the new one, whatever the last two arguments say."""
     if pickle_module is not None and pickle_module.__name__ != "pickle":
         raise NotImplementedError("save: pickle_module must be pickle")
     names, records = _records(obj, pickle_protocol)

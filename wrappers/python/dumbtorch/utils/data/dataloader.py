@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from types import GenericAlias
 
 from ... import _ops
 from ...random import default_generator
@@ -65,8 +66,23 @@ def _context(given):
 _FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
 
+class _Batches:
+    """An epoch in this process. An error ends a batch alone: the next one may be asked for."""
+
+    def __init__(self, jobs, fetch, finish):
+        self._jobs, self._fetch, self._finish = iter(jobs), fetch, finish
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self._finish(self._fetch(next(self._jobs)))
+
+
 class DataLoader:
     """Batches of a dataset, in order or shuffled; iterate over it once per epoch."""
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __init__(
         self,
@@ -160,7 +176,7 @@ class DataLoader:
         if self._plain:
             return map(self._finish, self._core_batches())
         if not self.num_workers:
-            return self._batches()
+            return _Batches(self._jobs(), self._plan().fetcher(), self._finish)
         if self._workers is not None:
             return self._workers.reset(self._jobs(), self._seed(), self._finish)
         from .workers import Workers  # with it, all of multiprocessing
@@ -187,18 +203,6 @@ class DataLoader:
         on how many workers there are."""
         state = (self.generator or default_generator()).get_state().tolist()
         return random.Random(f"{state} {self._epochs}").getrandbits(63)
-
-    def _batches(self):
-        fetch, jobs = self._plan().fetcher(), self._jobs()
-        is_stream = isinstance(self.dataset, IterableDataset)
-        for job in jobs:
-            try:
-                batch = fetch(job)
-            except StopIteration:
-                if is_stream:
-                    return
-                raise
-            yield self._finish(batch)
 
     def _finish(self, batch):
         return pin_memory(batch) if self.pin_memory and _ops.cuda_device_count() > 0 else batch

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import bisect
 import itertools
+from types import GenericAlias
 
 from ... import _ops
 
 
 class Dataset:
     """Base class: write __getitem__ and __len__."""
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __getitem__(self, index):
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -128,6 +131,8 @@ class ConcatDataset(Dataset):
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable")
+        if any(isinstance(d, IterableDataset) for d in self.datasets):
+            raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
 
     def __len__(self):

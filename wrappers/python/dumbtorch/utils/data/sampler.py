@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+from types import GenericAlias
 
 from ... import _ops
 from ..._creation import as_tensor
@@ -14,6 +15,8 @@ from ...random import Generator
 
 class Sampler:
     """Base class: write __iter__, which yields indices."""
+
+    __class_getitem__ = classmethod(GenericAlias)
 
     def __iter__(self):
         raise NotImplementedError
@@ -103,7 +106,7 @@ class WeightedRandomSampler(Sampler):
     def __iter__(self):
         weights = self.weights.tolist()
         draw = self._with_replacement if self.replacement else self._without_replacement
-        return iter(draw(weights))
+        yield from draw(weights)
 
     def _with_replacement(self, weights) -> list[int]:
         ends = list(itertools.accumulate(weights))
