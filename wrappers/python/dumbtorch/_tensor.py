@@ -192,9 +192,8 @@ class Tensor(TensorNames):
         """Has backward call hook(tensor) each time after it has added to a leaf's .grad."""
 
         def call(grad):
-            result = hook(self)
-            if not (result is None or isinstance(result, TensorBase)):
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+            if hook(self) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
         callback = Callback(call)
         registered = _ops.tensor_register_post_accumulate_grad_hook(self, callback)
