@@ -64,3 +64,26 @@ def test_zeros_of_a_graph_can_be_differentiated():
         assert zero.requires_grad and zero.item() == 0
         assert t.autograd.grad(zero, x, materialize_grads=True)[0].item() == 0
         assert not t.autograd.grad(first, x, **words)[0].requires_grad
+
+
+@pytest.mark.parametrize("t", [dt, torch], ids=["dumbtorch", "torch"])
+def test_gradcheck_of_a_modules_parameters(t):
+    """The function has them from the module, not from its arguments."""
+    layer = t.nn.Linear(3, 2).double()
+    x = t.ones(2, 3, dtype=t.float64, requires_grad=True)
+    given = (x, *layer.parameters())
+    before = [p.tolist() for p in given]
+    assert t.autograd.gradcheck(lambda x, *rest: layer(x).tanh(), given)
+    assert t.autograd.gradgradcheck(lambda x, *rest: layer(x).tanh(), given)
+    turned = t.ones(3, 2, dtype=t.float64).mT.requires_grad_()
+    assert t.autograd.gradcheck(lambda x: layer(x).sin(), turned)
+    assert [p.tolist() for p in given] == before
+
+
+def test_gradcheck_refuses_shared_elements():
+    for t in (dt, torch):
+        x = t.ones(3, dtype=t.float64).expand(2, 3).requires_grad_()
+        with pytest.raises(
+            RuntimeError, match="The 0th input has a dimension with stride 0. gradcheck only"
+        ):
+            t.autograd.gradcheck(lambda x: x.sin(), x)
