@@ -192,8 +192,12 @@ class Tensor(TensorNames):
         """Has backward call hook(tensor) each time after it has added to a leaf's .grad."""
 
         def call(grad):
-            if hook(self) is not None:
+            result = hook(self)
+            if result is None or result is self:
+                return
+            if isinstance(result, TensorBase):
                 raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
         callback = Callback(call)
         registered = _ops.tensor_register_post_accumulate_grad_hook(self, callback)
