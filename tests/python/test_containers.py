@@ -147,6 +147,7 @@ OF_PARAMETER_DICT = [
     lambda t, s: s.update(OrderedDict(b=parameter(t, 1), a=parameter(t, 2))),
     lambda t, s: s.update([("b", parameter(t, 1)), ("a", parameter(t, 2))]),
     lambda t, s: s.update([("b",)]),
+    lambda t, s: s.update(t.ones(3, 4)),
     lambda t, s: t.nn.ParameterDict({"b": parameter(t, 1), "a": parameter(t, 2)}),
     lambda t, s: s.fromkeys(["b", "a"], parameter(t, 1)),
     lambda t, s: s.copy(),

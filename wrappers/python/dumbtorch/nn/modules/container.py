@@ -417,7 +417,8 @@ class ParameterDict(_Named):
 
 
 def _iterable(owner: Module, method: str, what: str, members):
-    if isinstance(members, TensorBase) or not isinstance(members, Iterable):
+    is_list_of_tensor = method == "extend" and isinstance(members, TensorBase)
+    if is_list_of_tensor or not isinstance(members, Iterable):
         raise TypeError(
             f"{type(owner).__name__}.{method} should be called with {what}, but got "
             + type(members).__name__
