@@ -176,7 +176,7 @@ from math import {", ".join(sorted(words & of_math))}
 
 from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
 from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
-from .schedule import LambdaLR, LRScheduler, MultiplicativeLR
+from .schedule import EPOCH_DEPRECATION_WARNING, LambdaLR, LRScheduler, MultiplicativeLR
 
 __all__ = [
     "ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "LRScheduler", "LambdaLR",

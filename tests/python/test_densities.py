@@ -208,3 +208,27 @@ def test_density_of_weibull_at_0():
         for k in (0.5, 1.0, 2.0)
     ]
     assert at == [np.inf, pytest.approx(-np.log(2)), -np.inf]
+
+
+@pytest.mark.parametrize("expand", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda t: t.distributions.OneHotCategorical(t.ones(2, 3)),
+        lambda t: t.distributions.OneHotCategorical(t.ones(4)),
+        lambda t: t.distributions.Independent(t.distributions.Bernoulli(t.full((2, 3), 0.5)), 0),
+        lambda t: t.distributions.Independent(t.distributions.Bernoulli(t.full((2, 3), 0.5)), 1),
+        lambda t: t.distributions.Normal(0.0, 1.0),
+        lambda t: t.distributions.Geometric(0.5),
+    ],
+)
+def test_all_events(make, expand, torch):
+    def events(t):
+        made = make(t)
+        try:
+            found = made.enumerate_support(expand)
+        except NotImplementedError as error:
+            return made.has_enumerate_support, str(error)
+        return made.has_enumerate_support, tuple(found.shape), found.tolist()
+
+    assert events(dt) == events(torch)

@@ -255,7 +255,7 @@ def test_hooks_after_accumulation(both):
             with pytest.raises(RuntimeError) as error:
                 x.register_post_accumulate_grad_hook(step)
             seen.append(str(error.value).partition(": ")[2] or str(error.value))
-        # What a hook gives back may be a tensor, which is not used.
+        # What a hook gives back may be the tensor itself.
         q = t.zeros(2, requires_grad=True)
         handle = q.register_post_accumulate_grad_hook(lambda x: x.add_(x.grad, alpha=-1))
         q.sum().backward()

@@ -9,7 +9,7 @@ namespace {
 template <class T>
 struct Work {
   int64_t matrices, cycles, scratch;  // of one matrix; scratch: bytes
-  int64_t widest, terms;              // of products
+  Products products;
   const void* problem;
   void (*solve)(const void* problem, const Team<T>& team, int64_t n, Workspace memory);
 };
@@ -20,8 +20,7 @@ Work<T> work_of(const Problem& problem) {
   return {problem.matrices(),
           problem.work() / kPerCycle + kCall,
           problem.scratch(),
-          problem.widest(),
-          problem.terms(),
+          problem.products(),
           &problem,
           [](const void* p, const Team<T>& team, int64_t n, Workspace memory) {
             static_cast<const Problem*>(p)->solve(team, n, memory);
@@ -41,8 +40,8 @@ class Shares {
     Workspace memory(nullptr);
     memory.take<char>(work.scratch);
     matrix_bytes_ = memory.bytes();
-    if (work.terms > 0)
-      memory.take<char>(loops_.product_workspace(stream_, work.widest, work.terms));
+    const Products& p = work.products;
+    memory.take<char>(max(product_bytes(p.widest, p.terms), product_bytes(p.narrow, p.longest)));
     bytes_ = memory.bytes();
   }
   Shares(const Shares&) = delete;
@@ -63,6 +62,10 @@ class Shares {
   }
 
  private:
+  int64_t product_bytes(int64_t widest, int64_t terms) const {
+    return terms > 0 ? loops_.product_workspace(stream_, widest, terms) : 0;
+  }
+
   dt_stream alone_;
   const factor::FastLoops<T>& loops_;
   const dt_stream* stream_;  // that a matrix is worked on with

@@ -42,8 +42,7 @@ struct Triangular {
   int32_t dtype() const { return a.dtype; }
   int64_t matrices() const { return a.matrices; }
   int64_t work() const { return a.rows * a.rows * b.cols; }
-  int64_t widest() const { return max(a.rows, b.cols); }
-  int64_t terms() const { return terms_for(a.rows); }
+  Products products() const { return {max(a.rows, b.cols), terms_for(a.rows)}; }
   int64_t scratch() const { return 0; }
 
   void solve(const Team<T>& team, int64_t n, Workspace) const {
@@ -64,8 +63,7 @@ struct Cholesky {
   int32_t dtype() const { return a.dtype; }
   int64_t matrices() const { return a.matrices; }
   int64_t work() const { return a.rows * a.rows * a.rows / 3; }
-  int64_t widest() const { return a.rows; }
-  int64_t terms() const { return terms_for(a.rows); }
+  Products products() const { return {a.rows, terms_for(a.rows)}; }
   int64_t scratch() const { return 0; }
 
   void solve(const Team<T>& team, int64_t n, Workspace) const {
@@ -131,8 +129,7 @@ struct Lu {
   int32_t dtype() const { return a.dtype; }
   int64_t matrices() const { return a.matrices; }
   int64_t work() const { return a.rows * a.cols * min(a.rows, a.cols); }
-  int64_t widest() const { return max(a.rows, a.cols); }
-  int64_t terms() const { return half_of(min(a.rows, a.cols)); }
+  Products products() const { return {max(a.rows, a.cols), half_of(min(a.rows, a.cols))}; }
   int64_t scratch() const { return 0; }
 
   void solve(const Team<T>& team, int64_t n, Workspace) const {
@@ -220,8 +217,7 @@ struct LuSolution {
   int32_t dtype() const { return x.dtype; }
   int64_t matrices() const { return x.matrices; }
   int64_t work() const { return 2 * x.rows * x.rows * x.cols; }
-  int64_t widest() const { return max(x.rows, x.cols); }
-  int64_t terms() const { return terms_for(x.rows); }
+  Products products() const { return {max(x.rows, x.cols), terms_for(x.rows)}; }
   int64_t scratch() const { return 0; }
 
   void solve(const Team<T>& team, int64_t n, Workspace) const {
@@ -246,8 +242,7 @@ struct Permutation {
   int32_t dtype() const { return y.dtype; }
   int64_t matrices() const { return y.matrices; }
   int64_t work() const { return 4 * y.cols; }
-  int64_t widest() const { return 0; }
-  int64_t terms() const { return 0; }
+  Products products() const { return {0, 0}; }
   int64_t scratch() const { return 0; }
 
   void solve(const Team<T>&, int64_t n, Workspace) const {

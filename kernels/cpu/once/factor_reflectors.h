@@ -52,6 +52,13 @@ struct BlockMemory {
         second(memory->take<T>(cols * kReflectors)) {}
 };
 
+// The products of reflect_block, of `count` reflectors of `rows` elements and a matrix of `cols`
+// columns: in most of them one size is that of a block.
+inline Products products_of_blocks(int64_t rows, int64_t cols, int64_t count) {
+  const int64_t block = min(count, kReflectors);
+  return {max(max(rows, cols), block), block, max(cols, block), rows};
+}
+
 // One reflector after the other, which costs less where they are short.
 template <class T>
 void reflect_each(const factor::FastLoops<T>& loops, Strided<const T> v, const T* tau, int64_t rows,
@@ -120,8 +127,7 @@ struct Qr {
   int32_t dtype() const { return a.dtype; }
   int64_t matrices() const { return a.matrices; }
   int64_t work() const { return 2 * a.rows * a.cols * min(a.rows, a.cols); }
-  int64_t widest() const { return max(max(a.rows, a.cols), kReflectors); }
-  int64_t terms() const { return max(a.rows, kReflectors); }
+  Products products() const { return products_of_blocks(a.rows, a.cols, min(a.rows, a.cols)); }
   int64_t scratch() const {
     Workspace memory(nullptr);
     BlockMemory<T>(&memory, a.rows, a.cols);
@@ -186,8 +192,7 @@ struct Reflectors {
   int32_t dtype() const { return q.dtype; }
   int64_t matrices() const { return q.matrices; }
   int64_t work() const { return 2 * q.rows * q.cols * tau.cols; }
-  int64_t widest() const { return max(max(q.rows, q.cols), kReflectors); }
-  int64_t terms() const { return max(q.rows, kReflectors); }
+  Products products() const { return products_of_blocks(q.rows, q.cols, tau.cols); }
   int64_t scratch() const {
     Workspace memory(nullptr);
     memory.take<T>(tau.cols);

@@ -114,8 +114,7 @@ struct Eigh {
   int32_t dtype() const { return a.dtype; }
   int64_t matrices() const { return a.matrices; }
   int64_t work() const { return 8 * a.rows * a.rows * a.rows; }
-  int64_t widest() const { return max(a.rows, kReflectors); }
-  int64_t terms() const { return max(a.rows, kReflectors); }
+  Products products() const { return products_of_blocks(a.rows, a.rows, a.rows); }
   int64_t scratch() const {
     Workspace memory(nullptr);
     Memory(*this, &memory);
@@ -260,8 +259,9 @@ struct Svd {
   int32_t dtype() const { return a.dtype; }
   int64_t matrices() const { return a.matrices; }
   int64_t work() const { return 12 * a.rows * a.cols * a.cols; }
-  int64_t widest() const { return max(a.rows, kReflectors); }
-  int64_t terms() const { return max(a.rows, kReflectors); }
+  Products products() const {
+    return u.data == nullptr ? Products{} : products_of_blocks(a.rows, max(u.cols, a.cols), a.cols);
+  }
   int64_t scratch() const {
     Workspace memory(nullptr);
     Memory(*this, &memory);

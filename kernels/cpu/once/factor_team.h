@@ -12,6 +12,12 @@ using factor::kSmall;
 using factor::Matrices;
 using factor::Strided;
 
+// What the products of a problem do not go beyond: few terms, and many columns; or many terms.
+struct Products {
+  int64_t widest, terms;
+  int64_t narrow = 0, longest = 0;
+};
+
 template <class T>
 class Team {
  public:

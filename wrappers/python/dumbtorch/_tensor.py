@@ -193,8 +193,11 @@ class Tensor(TensorNames):
 
         def call(grad):
             result = hook(self)
-            if not (result is None or isinstance(result, TensorBase)):
-                raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+            if result is None or result is self:
+                return
+            if isinstance(result, TensorBase):
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
 
         callback = Callback(call)
         registered = _ops.tensor_register_post_accumulate_grad_hook(self, callback)

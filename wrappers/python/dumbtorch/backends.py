@@ -19,13 +19,35 @@ class _Module(ModuleType):
 
 
 class _Part(_Module):
-    """A library that PyTorch may have been built with."""
+    """A library that PyTorch may have been built with. Its switches are remembered and change nothing."""
+
+    enabled = True
+    deterministic = allow_tf32 = False
+
+    @contextmanager
+    def flags(self, enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
+        """The switches inside of a block."""
+        with _set(self, enabled=enabled, deterministic=deterministic, allow_tf32=allow_tf32):
+            yield
 
     def is_available(self) -> bool:
         """Whether it can be used."""
         return False
 
     is_built = is_available
+
+
+@contextmanager
+def _set(module, **new):
+    """A module's switches inside of a block."""
+    before = {name: getattr(module, name) for name in new}
+    try:
+        for name, value in new.items():
+            setattr(module, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(module, name, value)
 
 
 class _Switch:
@@ -106,16 +128,9 @@ class _Cudnn(_Module, _Switch):
     def flags(self, enabled=False, benchmark=False, benchmark_limit=10, deterministic=False,
               allow_tf32=True, fp32_precision="none"):  # fmt: skip
         """The switches inside of a block."""
-        new = {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
-               "deterministic": deterministic, "allow_tf32": allow_tf32}  # fmt: skip
-        before = {name: getattr(self, name) for name in new}
-        try:
-            for name, value in new.items():
-                setattr(self, name, value)
+        with _set(self, enabled=enabled, benchmark=benchmark, benchmark_limit=benchmark_limit,
+                  deterministic=deterministic, allow_tf32=allow_tf32):  # fmt: skip
             yield
-        finally:
-            for name, value in before.items():
-                setattr(self, name, value)
 
 
 cuda = _Cuda("cuda")

@@ -11,6 +11,7 @@ import threading
 from contextlib import contextmanager
 
 from . import _missing, _ops
+from ._functional_call import functional_call
 from ._tensor_type import TensorBase
 from .autograd.functional import _gradients, _zeros_that_require_grad
 from .autograd.grad_mode import enable_grad
@@ -320,46 +321,6 @@ def _stacked(rows: list, out_dims):
 
 
 # ---- modules
-
-
-def functional_call(
-    module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False
-):
-    """module(*args, **kwargs) with other parameters and buffers, by name. With tie_weights, what is shared
-    in the module is replaced under all its names."""
-    given: dict = {}
-    dicts = parameter_and_buffer_dicts
-    for part in (dicts,) if isinstance(dicts, dict) else dicts:
-        given.update(part)
-    own = {**dict(module.named_parameters(remove_duplicate=False)),
-           **dict(module.named_buffers(remove_duplicate=False))}  # fmt: skip
-    unknown = [name for name in given if name not in own]
-    missing = [name for name in own if name not in given] if strict else []
-    if strict and (unknown or missing):
-        raise RuntimeError(f"Missing or unexpected keys: missing {missing}, unexpected {unknown}")
-    if tie_weights:
-        tied = {id(own[name]): value for name, value in given.items() if name in own}
-        given = {name: tied[id(x)] for name, x in own.items() if id(x) in tied} | given
-    args = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, {n: x for n, x in given.items() if n in own}):
-        return module(*args, **(kwargs or {}))
-
-
-@contextmanager
-def _replaced(module, tensors: dict):
-    """Inside the block, the module has these tensors."""
-    before = []
-    for name, x in tensors.items():
-        path, _, last = name.rpartition(".")
-        owner = module.get_submodule(path)
-        registry = owner._parameters if last in owner._parameters else owner._buffers
-        before.append((registry, last, registry[last]))
-        registry[last] = x
-    try:
-        yield
-    finally:
-        for registry, last, x in reversed(before):
-            registry[last] = x
 
 
 def stack_module_state(models):

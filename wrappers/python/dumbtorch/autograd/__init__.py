@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from .. import _late, _ops
 from .._tensor_type import TensorBase
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -63,7 +65,7 @@ def backward(
     if inputs is not None:
         inputs = _tuple(inputs)
         if not inputs:
-            raise RuntimeError("`inputs` argument to `backward` cannot be empty.")
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     grads = _gradients(grad_tensors, len(tensors))
     _ops.autograd_backward(tensors, grads, retain_graph, bool(create_graph), inputs)
 
@@ -96,9 +98,8 @@ def grad(
     unused = bool(allow_unused) or materialize_grads
     out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, bool(create_graph), unused)
     if materialize_grads:
-        out = tuple(
-            _ops.zeros_like(x) if g is None else g for g, x in zip(out, inputs, strict=True)
-        )
+        zeros = functools.partial(_ops.zeros_like, requires_grad=bool(create_graph))
+        out = tuple(zeros(x) if g is None else g for g, x in zip(out, inputs, strict=True))
     return out
 
 

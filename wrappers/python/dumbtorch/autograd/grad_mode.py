@@ -61,7 +61,8 @@ def _wrap_generator(function, mode: bool):
             try:
                 step, argument = generator.send, (yield value)
             except GeneratorExit:
-                generator.close()
+                with _GradMode(mode):
+                    generator.close()
                 raise
             except BaseException as error:
                 step, argument = generator.throw, error

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .. import _ops
 from .._tensor_type import TensorBase
 from .._types import float64
-from .grad_mode import no_grad
 
 
 class GradcheckError(RuntimeError):
@@ -92,6 +91,8 @@ def _check(func, inputs: tuple, eps, atol, rtol, nondet_tol) -> None:
             "gradcheck expects at least one input tensor to require gradient, but none of the them "
             "have requires_grad=True."
         )
+    for i in wanted:
+        _check_layout(i, inputs[i])
     result = _tuple(func(*inputs))
     for number, y in enumerate(result):
         if not isinstance(y, TensorBase) or not y.is_floating_point():
@@ -102,6 +103,15 @@ def _check(func, inputs: tuple, eps, atol, rtol, nondet_tol) -> None:
             numeric = _numeric(func, inputs, i, number, eps)
             _compare_repeated(analytic[place], again[place], nondet_tol)
             _compare(analytic[place], numeric, atol, rtol, number, i)
+
+
+def _check_layout(number: int, x) -> None:
+    if any(stride == 0 and size > 1 for stride, size in zip(x.stride(), x.shape, strict=True)):
+        raise RuntimeError(
+            f"The {number}th input has a dimension with stride 0. gradcheck only supports inputs that are "
+            "non-overlapping to be able to compute the numerical gradients correctly. You should call .contiguous on "
+            "the input before passing it to gradcheck."
+        )
 
 
 def _analytic(y, inputs: list) -> list:
@@ -127,29 +137,35 @@ def _analytic(y, inputs: list) -> list:
 
 
 def _numeric(func, inputs: tuple, which: int, number: int, eps: float) -> list:
-    """The same Jacobian by central differences."""
-    base = inputs[which].detach().to(float64).reshape(-1).tolist()
+    """The same Jacobian by central differences. The input itself is moved, since the function may know it from
+    elsewhere, as a module knows its parameters."""
     rows = []
-    for k in range(len(base)):
-        above = _value(func, inputs, which, number, base, k, eps)
-        below = _value(func, inputs, which, number, base, k, -eps)
+    for element in _elements(inputs[which]):
+        before = element.item()
+        try:
+            above, below = (
+                _value(func, inputs, number, element, before + step) for step in (eps, -eps)
+            )
+        finally:
+            element.fill_(before)
         rows.append([(a - b) / (2 * eps) for a, b in zip(above, below, strict=True)])
     return rows
 
 
-def _value(func, inputs: tuple, which: int, number: int, base: list, k: int, step: float) -> list:
-    """The elements of output `number` with element k of one input moved by `step`."""
-    from .._creation import tensor
+def _elements(x):
+    """A view of each element of x, in order, to be written behind the graph's back."""
+    x = x.detach().data
+    if x.dim() == 0:
+        yield x
+        return
+    for part in x:
+        yield from _elements(part)
 
-    x = inputs[which]
-    moved = [*base[:k], base[k] + step, *base[k + 1 :]]
-    changed = tensor(moved, dtype=x.dtype, device=x.device).reshape(x.shape)
-    with no_grad():
-        # The function may look at requires_grad, as gradgradcheck's does.
-        changed.requires_grad_(True)
-        args = [changed if i == which else a for i, a in enumerate(inputs)]
-    y = _tuple(func(*args))[number]
-    return y.detach().to(float64).reshape(-1).tolist()
+
+def _value(func, inputs: tuple, number: int, element, value: float) -> list:
+    """The elements of output `number` where an element of an input is this one."""
+    element.fill_(value)
+    return _tuple(func(*inputs))[number].detach().to(float64).reshape(-1).tolist()
 
 
 def _compare(analytic: list, numeric: list, atol, rtol, number: int, which: int) -> None:

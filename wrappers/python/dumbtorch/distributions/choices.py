@@ -163,6 +163,7 @@ class OneHotCategorical(Distribution):
 
     arg_constraints = Categorical.arg_constraints
     support = constraints.one_hot
+    has_enumerate_support = True
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         self._categorical = Categorical(probs, logits, validate_args)
@@ -204,6 +205,13 @@ class OneHotCategorical(Distribution):
 
     def entropy(self):
         return self._categorical.entropy()
+
+    def enumerate_support(self, expand=True):
+        """The vectors with a single 1, in a first dimension of their own."""
+        k, batch = self._event_shape[0], tuple(self._batch_shape)
+        values = _ops.eye(k, dtype=self.probs.dtype, device=self.probs.device)
+        values = values.view((k,) + (1,) * len(batch) + (k,))
+        return values.expand((k, *batch, k)) if expand else values
 
     def expand(self, batch_shape, _instance=None):
         new = super().expand(batch_shape)

@@ -141,6 +141,10 @@ class Distribution:
         """The entropy, in nats."""
         raise NotImplementedError
 
+    def enumerate_support(self, expand=True):
+        """All events, in a first dimension of their own, if there are finitely many."""
+        raise NotImplementedError
+
     def perplexity(self):
         """exp of the entropy."""
         return self.entropy().exp()
@@ -191,6 +195,11 @@ class Independent(Distribution):
         return self.base_dist.has_rsample
 
     @property
+    def has_enumerate_support(self) -> bool:
+        """Whether enumerate_support is there."""
+        return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
+
+    @property
     def support(self):
         """Where events lie."""
         base = self.base_dist.support
@@ -223,6 +232,11 @@ class Independent(Distribution):
 
     def entropy(self):
         return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+
+    def enumerate_support(self, expand=True):
+        if self.reinterpreted_batch_ndims > 0:
+            raise NotImplementedError("Enumeration over cartesian product is not implemented")
+        return self.base_dist.enumerate_support(expand)
 
     def expand(self, batch_shape, _instance=None):
         inner = tuple(self.base_dist.batch_shape)

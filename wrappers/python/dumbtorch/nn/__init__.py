@@ -1,12 +1,13 @@
 """Modules: layers, containers, losses."""
 
 from .. import _missing
-from . import attention, functional, init, modules, parallel, utils
+from . import attention, functional, grad, init, modules, parallel, utils
 from .kv_cache import KVCache
 from .modules import *  # noqa: F403
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
+functional.grad = grad  # as PyTorch has it
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "UninitializedParameter",
     "attention",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",

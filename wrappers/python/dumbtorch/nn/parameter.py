@@ -64,7 +64,15 @@ class _Uninitialized:
         """Becomes a tensor of this size, with arbitrary contents."""
         dtype, device = dtype or self.dtype, device or self.device
         self.__class__ = self.cls_to_become
-        self.data = _ops.empty(tuple(shape), device=device, dtype=dtype)
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.data = _ops.empty(sizes, device=device, dtype=dtype)
+
+    def share_memory_(self):
+        """There is none yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize "
+            "the parameters before calling `module.share_memory()`."
+        )
 
     @property
     def shape(self):

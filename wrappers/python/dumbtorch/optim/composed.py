@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from .schedule import LRScheduler, check_optimizer, rates_of, set_rate
+from .schedule import LRScheduler, check_optimizer, rates_of, set_rate, warn_of_epoch
 
 
 def _check_members(owner, optimizer, schedulers, some: str) -> None:
@@ -152,6 +152,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics, epoch=None) -> None:
         """Looks at an epoch's measure."""
+        warn_of_epoch(epoch)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         measure = float(metrics)
         if self._is_better(measure, self.best):

@@ -50,6 +50,7 @@ def _with_hooks(step: Callable) -> Callable:
 
     @functools.wraps(step)
     def hooked(self, *args, **kwargs):
+        self._has_stepped = True
         if not (self._before_step or self._after_step or _before_steps or _after_steps):
             return step(self, *args, **kwargs)
         args = (self, *args)
@@ -81,6 +82,7 @@ class Optimizer:
     """Base class. Subclasses have a row of the library's, or write step() themselves."""
 
     _row: Row
+    _has_stepped = False  # a schedule warns if it is asked for the next rate before
     _wide: str | None = None  # how parameters in half precision are computed with float32
     _found_inf = (
         None  # what a GradScaler has found, while a step is under way that a GPU decides on

@@ -4,16 +4,39 @@ and composed.py."""
 from __future__ import annotations
 
 import types
+import warnings
 
 from .. import _ops
 from .._tensor_type import TensorBase
 from .optimizer import Optimizer
 
+EPOCH_DEPRECATION_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please "
+    "use `scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the "
+    "closed form is used instead of the new chainable form, where available. Please open an issue if you are "
+    "unable to replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
+_ORDER_WARNING = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result "
+    "in PyTorch skipping the first value of the learning rate schedule. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+
+
+def own(value):
+    """A setting that nobody else writes: a tensor is copied."""
+    return _ops.clone(value) if isinstance(value, TensorBase) else value
+
 
 def rates_of(optimizer: Optimizer, name: str = "lr") -> list:
-    """A setting of each group; a tensor is copied, because the schedule will write it."""
-    values = [group[name] for group in optimizer.param_groups]
-    return [_ops.clone(v) if isinstance(v, TensorBase) else v for v in values]
+    """A setting of each group, the schedule's own."""
+    return [own(group[name]) for group in optimizer.param_groups]
+
+
+def warn_of_epoch(epoch) -> None:
+    if epoch is not None:
+        warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
 
 
 def set_rate(group: dict, value) -> None:
@@ -25,16 +48,16 @@ def set_rate(group: dict, value) -> None:
 
 
 def per_group(optimizer: Optimizer, name: str, value) -> list:
-    """A setting that is one number, or one for each group, as a list."""
+    """A setting that is one number, or one for each group, as a list of the schedule's own."""
     count = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
-        return [value] * count
+        return [own(value) for _ in range(count)]
     if len(value) != count:
         raise ValueError(
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
             f"values, param_groups has {count}."
         )
-    return list(value)
+    return [own(v) for v in value]
 
 
 def check_optimizer(optimizer) -> None:
@@ -75,6 +98,9 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Moves on to the next epoch's learning rates, or to those of an epoch."""
+        if self._step_count == 1 and not self.optimizer._has_stepped:
+            warnings.warn(_ORDER_WARNING, UserWarning, stacklevel=2)
+        warn_of_epoch(epoch)
         self._step_count += 1
         self._update_lr(epoch)
 

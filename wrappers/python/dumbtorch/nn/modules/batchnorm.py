@@ -11,6 +11,7 @@ from .layers import (
     InstanceNorm2d,
     InstanceNorm3d,
 )
+from .module import Module
 
 
 class _Group(type):
@@ -60,5 +61,15 @@ def reset_running_stats(self) -> None:
         _ops.zero_(self.num_batches_tracked)
 
 
+def _load_from_state_dict(self, state_dict, prefix, local_metadata, *lists) -> None:
+    """State dicts of the first version have no number of batches, nor have those that tell no version."""
+    name = prefix + "num_batches_tracked"
+    if self.track_running_stats and local_metadata.get("version", 1) < 2:
+        state_dict.setdefault(name, self.num_batches_tracked)
+    Module._load_from_state_dict(self, state_dict, prefix, local_metadata, *lists)
+
+
 for _cls in _NormBase._members:
     _cls.reset_running_stats = reset_running_stats
+    _cls._load_from_state_dict = _load_from_state_dict
+    _cls._version = 2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, MutableMapping
+import operator
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, MutableMapping
 
 from ..._tensor_type import TensorBase
 from ..parameter import Parameter
@@ -20,7 +22,7 @@ class _Indexed(Module):
 
     def _key(self, index) -> str:
         n = len(self._members)
-        index = index.__index__()
+        index = operator.index(index)
         if not -n <= index < n:
             raise IndexError(f"index {index} is out of range")
         return str(index % n)
@@ -49,16 +51,19 @@ class _Indexed(Module):
 
     def __delitem__(self, index):
         members = list(self)
-        del members[index]
+        del members[index if isinstance(index, slice) else int(self._key(index))]
         self._replace(members)
 
     def append(self, member):
         """Adds a member at the end."""
-        self._set(str(len(self)), member)
+        self._add(str(len(self)), member)
         return self
 
     def _set(self, name, member) -> None:
         setattr(self, name, member)
+
+    def _add(self, name, member) -> None:
+        self.add_module(name, member)
 
     def extend(self, members):
         """Adds members at the end."""
@@ -104,6 +109,36 @@ class Sequential(_Indexed):
             return type(self)(dict(list(self._modules.items())[index]))
         return super().__getitem__(index)
 
+    def insert(self, index, module):
+        """Adds a module before another."""
+        if not isinstance(module, Module):
+            raise AssertionError(f"module should be of type: {Module}")
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Index out of range: {index}")
+        super().insert(index, module)
+        return self
+
+    def __add__(self, other):
+        return Sequential(*self, *_modules_of(other))
+
+    def __iadd__(self, other):
+        return self.extend(_modules_of(other))
+
+    def __mul__(self, times):
+        return Sequential(*list(self) * self._positive(times))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times):
+        return self.extend(list(self) * (self._positive(times) - 1))
+
+    def _positive(self, times) -> int:
+        if not isinstance(times, int):
+            raise TypeError(f"unsupported operand type(s) for *: {type(self)} and {type(times)}")
+        if times <= 0:
+            raise ValueError(f"Non-positive multiplication factor {times} for {type(self)}")
+        return times
+
     def forward(self, input):
         layer = None  # has not run yet: one kernel may do the next module's work with it
         for module in self._modules.values():
@@ -117,6 +152,14 @@ class Sequential(_Indexed):
             else:
                 input = module(input)
         return input if layer is None else layer(input)
+
+
+def _modules_of(other) -> list:
+    if not isinstance(other, Sequential):
+        raise ValueError(
+            f"add operator supports only objects of Sequential class, but {type(other)} is given."
+        )
+    return list(other)
 
 
 # What runs as one kernel with what follows it. Classes derived from these are others: what they
@@ -163,10 +206,14 @@ class ModuleList(_Indexed):
 
     def __init__(self, modules=None):
         super().__init__()
-        self.extend(modules or ())
+        self.extend(() if modules is None else modules)
+
+    def extend(self, modules):
+        """Adds modules at the end."""
+        return super().extend(_iterable(self, "extend", "an iterable", modules))
 
     def __add__(self, other):
-        return ModuleList([*self, *other])
+        return ModuleList(itertools.chain(self, other))
 
     def _shown_children(self):
         """Neighbours that look the same are shown once."""
@@ -201,8 +248,8 @@ class _Entries(MutableMapping):
         self._names[name] = None
 
     def __delitem__(self, name):
-        delattr(self._owner, name)
         del self._names[name]
+        delattr(self._owner, name)
 
     def __iter__(self):
         return iter(self._names)
@@ -226,17 +273,17 @@ class ParameterList(_Indexed):
     def _set(self, name, value) -> None:
         self._members[name] = value
 
+    _add = _set
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("ParameterList should not be called.")
+
     def extend(self, values):
         """Adds values at the end."""
-        if isinstance(values, TensorBase) or not isinstance(values, Iterable):
-            raise TypeError(
-                "ParameterList.extend should be called with an iterable, but got "
-                + type(values).__name__
-            )
-        return super().extend(values)
+        return super().extend(_iterable(self, "extend", "an iterable", values))
 
     def extra_repr(self):
-        return "\n".join(f"({i}): {_describe(p)}" for i, p in enumerate(self))
+        return "\n".join(f"  ({i}): {_describe(p, 'dtype')}" for i, p in enumerate(self))
 
 
 class _Named(Module):
@@ -284,8 +331,20 @@ class _Named(Module):
 
     def update(self, members) -> None:
         """Adds the members of a dictionary or of (name, member) pairs."""
-        for name, member in members.items() if hasattr(members, "items") else members:
+        _iterable(self, "update", "an iterable of key/value pairs", members)
+        if hasattr(members, "items"):
+            members = members.items()
+        for i, pair in enumerate(members):
+            self._check_pair(f"{type(self).__name__} update sequence element #{i}", pair)
+            name, member = pair
             self[name] = member
+
+    @staticmethod
+    def _check_pair(which: str, pair) -> None:
+        if not isinstance(pair, Iterable):
+            raise TypeError(f"{which} should be Iterable; is{type(pair).__name__}")
+        if len(pair) != 2:
+            raise ValueError(f"{which} has length {len(pair)}; 2 is required")
 
 
 class ModuleDict(_Named):
@@ -293,7 +352,7 @@ class ModuleDict(_Named):
 
     def __init__(self, modules=None):
         super().__init__()
-        self.update(modules or {})
+        self.update(() if modules is None else modules)
 
 
 class ParameterDict(_Named):
@@ -302,7 +361,7 @@ class ParameterDict(_Named):
     def __init__(self, parameters=None):
         super().__init__()
         self._names = {}
-        self.update(parameters or {})
+        self.update(() if parameters is None else parameters)
 
     @property
     def _members(self) -> _Entries:
@@ -310,6 +369,14 @@ class ParameterDict(_Named):
 
     def _add(self, name, value):
         self._members[name] = value
+
+    def update(self, parameters) -> None:
+        """Adds the parameters of a dictionary, a plain one's by the order of names, or of (name, parameter) pairs."""
+        is_plain = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
+        super().update(sorted(parameters.items()) if is_plain else parameters)
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError("ParameterDict should not be called.")
 
     def __reversed__(self):
         return reversed(list(self))
@@ -325,7 +392,7 @@ class ParameterDict(_Named):
 
     def copy(self):
         """A dictionary of the same parameters."""
-        return ParameterDict(dict(self.items()))
+        return ParameterDict(OrderedDict(self.items()))
 
     def get(self, name, default=None):
         return self._members.get(name, default)
@@ -343,13 +410,25 @@ class ParameterDict(_Named):
 
     def fromkeys(self, keys, default=None):
         """A dictionary with one value under several names."""
-        return ParameterDict({name: default for name in keys})
+        return ParameterDict((name, default) for name in keys)
 
     def extra_repr(self):
-        return "\n".join(f"({name}): {_describe(p)}" for name, p in self.items())
+        return "\n".join(f"  ({name}): {_describe(p, 'type')}" for name, p in self.items())
 
 
-def _describe(p) -> str:
+def _iterable(owner: Module, method: str, what: str, members):
+    is_list_of_tensor = method == "extend" and isinstance(members, TensorBase)
+    if is_list_of_tensor or not isinstance(members, Iterable):
+        raise TypeError(
+            f"{type(owner).__name__}.{method} should be called with {what}, but got "
+            + type(members).__name__
+        )
+    return members
+
+
+def _describe(p, type_by: str) -> str:
     if not isinstance(p, TensorBase):
         return f"Object of type: {type(p).__name__}"
-    return f"Parameter containing: [{p.type()} of size {'x'.join(map(str, p.shape))}]"
+    kind = p.dtype if type_by == "dtype" else p.type()
+    gpu = f" (GPU {p.get_device()})" if p.is_cuda else ""
+    return f"Parameter containing: [{kind} of size {'x'.join(map(str, p.shape))}{gpu}]"

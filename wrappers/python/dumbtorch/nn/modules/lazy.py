@@ -68,7 +68,7 @@ class _LazyLayer(LazyModuleMixin):
         """The first argument, read off an input."""
         raise NotImplementedError
 
-    def initialize_parameters(self, input):
+    def initialize_parameters(self, input, *args, **kwargs):
         """Takes all that depends on the input's size from a layer made for it."""
         made = self.cls_to_become(self.size_of(input), *self._arguments[0], **self._arguments[1])
         setattr(self, self.size_name, getattr(made, self.size_name))

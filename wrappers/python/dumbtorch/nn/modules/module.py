@@ -133,7 +133,8 @@ class Module(StateDict):
         object.__delattr__(self, name)
 
     def __dir__(self):
-        return sorted({*object.__dir__(self), *self._parameters, *self._buffers, *self._modules})
+        names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in names if not name[:1].isdigit())
 
     def _registry(self, which: str) -> dict:
         try:
@@ -155,7 +156,8 @@ class Module(StateDict):
         if not isinstance(name, str):
             raise TypeError(f"{what} name should be a string. Got {type(name).__name__}")
         if "." in name:
-            raise KeyError(f'{what} name can\'t contain "."')
+            got = f", got: {name}" if what == "module" else ""
+            raise KeyError(f'{what} name can\'t contain "."{got}')
         if not name:
             raise KeyError(f'{what} name can\'t be empty string ""')
         if hasattr(self, name) and name not in self._registry(registry):

@@ -13,7 +13,7 @@ from functools import partial
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import RemovableHandle, add_hook
-from ..parameter import Parameter
+from ..parameter import Parameter, is_lazy
 
 
 class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
@@ -30,6 +30,16 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
 
 
 _EXTRA = "_extra_state"
+
+
+class _WithoutModule:
+    """A hook that is called without the module, and can be pickled as the hook can."""
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def __call__(self, module, *given):
+        return self.hook(*given)
 
 
 class _Loading(OrderedDict):
@@ -153,6 +163,8 @@ class StateDict:
                 missing_keys += [key] * strict
                 continue
             value = _like(tensor, state_dict[key])
+            if is_lazy(tensor) and is_lazy(value):
+                continue
             if misfit := _misfit(key, tensor, value):
                 error_msgs.append(misfit)
                 continue
@@ -196,11 +208,7 @@ class StateDict:
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False) -> RemovableHandle:
         """The same, of a hook that may want no module."""
-
-        def call(module, *given):
-            return hook(module, *given) if with_module else hook(*given)
-
-        return self.register_load_state_dict_pre_hook(call)
+        return self.register_load_state_dict_pre_hook(hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, incompatible_keys) after loading; what it takes from the lists of keys is no

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..parameter import is_lazy
+
 
 class Derived:
     """Derive from it, write compute(module); `name` is the tensor's."""
@@ -21,6 +23,14 @@ def find(module, kind: type, name: str):
         if isinstance(hook.function, kind) and hook.function.name == name:
             return key, hook.function
     return None
+
+
+def check_is_made(module, name: str, kind: type, what: str) -> None:
+    if is_lazy(getattr(module, name)):
+        raise ValueError(
+            f"The module passed to `{kind.__name__}` can't have uninitialized parameters. Make sure to run the dummy "
+            f"forward before applying {what} normalization"
+        )
 
 
 def check_is_new(module, kind: type, name: str, what: str) -> None:

@@ -44,7 +44,8 @@ class PackedSequence(_Fields):
     def to(self, *args, **options):
         """With data as data.to(*args, **options); the order goes to the same device."""
         data = self.data.to(*args, **options)
-        if data is self.data:
+        same = data.dtype is self.data.dtype and data.data_ptr() == self.data.data_ptr()
+        if same and data.numel() > 0:
             return self
         order = None if self.sorted_indices is None else self.sorted_indices.to(data.device)
         return PackedSequence(data, self.batch_sizes, order)

@@ -7,7 +7,7 @@ from ...autograd.grad_mode import no_grad
 from ..functional import normalize
 from ..modules import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..parameter import Parameter
-from ._derived import Derived, check_is_new, take_off
+from ._derived import Derived, check_is_made, check_is_new, take_off
 
 
 def as_matrix(weight, dim: int):
@@ -61,6 +61,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     """Divides a parameter by its spectral norm: the parameter is then name_orig, the singular vectors are the buffers
     name_u and name_v."""
     check_is_new(module, SpectralNorm, name, "spectral_norm")
+    check_is_made(module, name, SpectralNorm, "spectral")
     hook = SpectralNorm(name, n_power_iterations, output_dim(module, dim), eps)
     weight = module._parameters[name]
     if weight is None:

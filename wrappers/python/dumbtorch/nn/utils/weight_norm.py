@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import _ops
 from ..parameter import Parameter
-from ._derived import Derived, check_is_new, take_off
+from ._derived import Derived, check_is_made, check_is_new, take_off
 
 
 def norm_except(v, dim: int):
@@ -35,6 +35,7 @@ class WeightNorm(Derived):
 def weight_norm(module, name="weight", dim=0):
     """Makes a parameter of lengths name_g along dim, or one length if dim is None, and directions name_v."""
     check_is_new(module, WeightNorm, name, "weight_norm")
+    check_is_made(module, name, WeightNorm, "weight")
     hook, weight = WeightNorm(name, dim), _ops.detach(getattr(module, name))
     del module._parameters[name]
     module.register_parameter(name + "_g", Parameter(norm_except(weight, hook.dim)))

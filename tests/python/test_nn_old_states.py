@@ -1,0 +1,136 @@
+"""Modules that are loaded from old or empty state dicts, lazy modules, and hooks that are pickled: as PyTorch's."""
+
+import pickle
+import warnings
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(autouse=True)
+def quiet():
+    """PyTorch warns that its lazy modules may change."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def outcome(t, f):
+    try:
+        return f(t)
+    except (RuntimeError, ValueError, TypeError) as error:
+        return type(error), str(error).partition("\n")[0]
+
+
+def plain(t, norm):
+    """A state dict that tells no version."""
+    state = dict(norm.state_dict())
+    del state["num_batches_tracked"]
+    return state
+
+
+def of_version(version):
+    def make(t, norm):
+        state = norm.state_dict()
+        del state["num_batches_tracked"]
+        state._metadata[""]["version"] = version
+        return state
+
+    return make
+
+
+@pytest.mark.parametrize("make", [plain, of_version(1), of_version(2)])
+@pytest.mark.parametrize("name", ["BatchNorm1d", "BatchNorm2d", "InstanceNorm2d"])
+def test_batch_norms_of_old_files(name, make):
+    def load(t):
+        norm = getattr(t.nn, name)(3, affine=True, track_running_stats=True)
+        norm.num_batches_tracked.fill_(7)
+        net = t.nn.Sequential(norm)
+        state = make(t, norm)
+        below = {f"0.{k}": v for k, v in state.items()}
+        if hasattr(state, "_metadata"):
+            below = type(state)(below)
+            below._metadata = {"": {"version": 1}, "0": state._metadata[""]}
+        return str(net.load_state_dict(below)), int(norm.num_batches_tracked)
+
+    assert outcome(dt, load) == outcome(torch, load)
+
+
+def test_the_version_of_norms():
+    for name in ("BatchNorm3d", "InstanceNorm1d", "LazyBatchNorm2d"):
+        ours, theirs = (getattr(t.nn, name)(*(() if "Lazy" in name else (3,))) for t in (dt, torch))
+        assert ours.state_dict()._metadata == theirs.state_dict()._metadata
+
+
+def lazy(t):
+    class Net(t.nn.modules.lazy.LazyModuleMixin, t.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = t.nn.UninitializedParameter()
+
+    return Net()
+
+
+def from_lazy(t):
+    a, b = t.nn.LazyLinear(3), t.nn.LazyLinear(3)
+    return str(a.load_state_dict(b.state_dict())), a.has_uninitialized_params()
+
+
+def made_from_lazy(t):
+    a, b = lazy(t), lazy(t)
+    a.w.materialize(4)
+    return a.load_state_dict(b.state_dict())
+
+
+def lazy_from_made(t):
+    a, b = lazy(t), lazy(t)
+    a.w.materialize((2, 3))
+    b.load_state_dict(a.state_dict())
+    return tuple(b.w.shape)
+
+
+LAZY = {
+    "from lazy": from_lazy,
+    "made from lazy": made_from_lazy,
+    "lazy from made": lazy_from_made,
+    "share": lambda t: t.nn.LazyLinear(3).share_memory(),
+    "weight_norm": lambda t: t.nn.utils.weight_norm(t.nn.LazyLinear(3)),
+    "spectral_norm": lambda t: t.nn.utils.spectral_norm(t.nn.LazyConv2d(3, 2)),
+    "output_size": lambda t: tuple(
+        t.nn.LazyConvTranspose2d(4, 3, stride=2)(t.ones(2, 3, 4, 4), output_size=(10, 10)).shape
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAZY)
+def test_lazy(name):
+    assert outcome(dt, LAZY[name]) == outcome(torch, LAZY[name])
+
+
+SEEN = []
+
+
+def hook(*given):
+    SEEN.append(len(given))
+
+
+@pytest.mark.parametrize("with_module", [False, True])
+def test_hooks_are_pickled(with_module):
+    counts = []
+    for t in (dt, torch):
+        SEEN.clear()
+        layer = t.nn.Linear(2, 2)
+        layer._register_load_state_dict_pre_hook(hook, with_module)
+        loaded = pickle.loads(pickle.dumps(layer))
+        loaded.load_state_dict(layer.state_dict())
+        counts.append(list(SEEN))
+    assert counts[0] == counts[1] and len(counts[0]) == 1
+
+
+def test_a_packed_sequence_that_is_there_already():
+    for t in (dt, torch):
+        packed = t.nn.utils.rnn.pack_sequence([t.ones(2), t.ones(1)])
+        assert packed.to("cpu") is packed and packed.cpu() is packed
+        assert packed.to(t.float32) is packed and packed.to(t.float64) is not packed

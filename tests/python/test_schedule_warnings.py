@@ -1,0 +1,96 @@
+"""Schedules: what they warn of, and that tensors which they were given stay the caller's."""
+
+import copy
+import warnings
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch")
+
+
+def optimizer(t, lr=0.1):
+    return t.optim.SGD([t.nn.Parameter(t.ones(2))], lr=lr, momentum=0.9)
+
+
+def steps(s, opt, order, epochs):
+    for word in order:
+        opt.step() if word == "o" else s.step(*epochs)
+
+
+SCHEDULES = {
+    "StepLR": lambda t, opt: t.optim.lr_scheduler.StepLR(opt, 3),
+    "CyclicLR": lambda t, opt: t.optim.lr_scheduler.CyclicLR(opt, 0.1, 0.2),
+    "SequentialLR": lambda t, opt: t.optim.lr_scheduler.SequentialLR(
+        opt,
+        [t.optim.lr_scheduler.ConstantLR(opt), t.optim.lr_scheduler.ExponentialLR(opt, 0.9)],
+        [2],
+    ),
+    "ChainedScheduler": lambda t, opt: t.optim.lr_scheduler.ChainedScheduler(
+        [t.optim.lr_scheduler.ConstantLR(opt), t.optim.lr_scheduler.ExponentialLR(opt, 0.9)]
+    ),
+    "CosineAnnealingWarmRestarts": lambda t, opt: t.optim.lr_scheduler.CosineAnnealingWarmRestarts(
+        opt, 4
+    ),
+    "SWALR": lambda t, opt: t.optim.swa_utils.SWALR(opt, 0.05),
+}
+
+
+@pytest.mark.parametrize("epochs", [(), (3,)], ids=["", "epoch"])
+@pytest.mark.parametrize("order", ["so", "sos", "osos"])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_warnings(name, order, epochs):
+    if epochs and name in ("SequentialLR", "ChainedScheduler"):
+        pytest.skip("its step takes no epoch")
+
+    def said(t):
+        opt = optimizer(t)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            steps(SCHEDULES[name](t, opt), opt, order, epochs)
+        return [(w.category, str(w.message)) for w in caught]
+
+    assert said(dt) == said(torch)
+
+
+def test_plateau_warns_of_an_epoch():
+    for t in (dt, torch):
+        s = t.optim.lr_scheduler.ReduceLROnPlateau(optimizer(t))
+        with pytest.warns(UserWarning, match="The epoch parameter") as caught:
+            s.step(1.0, 2)
+        assert [str(w.message) for w in caught] == [t.optim.lr_scheduler.EPOCH_DEPRECATION_WARNING]
+
+
+TENSORS = {
+    "CyclicLR": lambda t, opt, a, b: t.optim.lr_scheduler.CyclicLR(
+        opt, a, b, 4, base_momentum=a, max_momentum=b
+    ),
+    "OneCycleLR": lambda t, opt, a, b: t.optim.lr_scheduler.OneCycleLR(
+        opt, b, 10, base_momentum=a, max_momentum=b
+    ),
+    "SWALR": lambda t, opt, a, b: t.optim.swa_utils.SWALR(opt, a),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_tensors_stay_the_callers(name):
+    def seen(t):
+        a, b = t.tensor(0.25), t.tensor(0.5)
+        opt = optimizer(t, t.tensor(0.25))
+        s = TENSORS[name](t, opt, a, b)
+        out = []
+        for _ in range(3):
+            opt.step()
+            s.step()
+            groups = copy.deepcopy(opt.param_groups)
+            out += [
+                (k, round(float(v), 5))
+                for g in groups
+                for k, v in sorted(g.items())
+                if "lr" in k or "momentum" in k
+            ]
+            a.mul_(0.5)
+            b.mul_(0.5)
+        return out
+
+    assert seen(dt) == seen(torch)
