@@ -474,7 +474,7 @@ inline VectorF32 lane_erfinv(VectorF32 x) {
   const Place at = place(-lane_log<float>(t), 35.0f / 64);
   const VectorF32 first = look_up(kErfinv[0], at.index);
   const VectorF32 y = multiply_add(x, beside_first(kErfinv, at), x * first);
-  return t == 0.0f ? with_sign(splat(static_cast<float>(math::kInfinity)), x) : y;
+  return with_sign(t == 0.0f ? splat(static_cast<float>(math::kInfinity)) : y, x);
 }
 
 }  // namespace

@@ -111,6 +111,13 @@ def test_ends_of_the_numbers():
     np.testing.assert_array_equal(dt.polygamma(1, real(0, -1, -7)).numpy(), (inf, inf, inf))
 
 
+@pytest.mark.parametrize("name", ["erf", "erfinv", "tanh"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_odd_functions_keep_the_sign_of_zero(name, dtype):
+    zeros = dt.full((40,), -0.0, dtype=getattr(dt, dtype))
+    assert dt.signbit(getattr(dt, name)(zeros)).all().item()
+
+
 def bessel_i(x, order):
     """The power series, whose terms have one sign."""
     terms = [(0.5 * x) ** order]
