@@ -144,6 +144,19 @@ def test_sequences_into_tensors_of_any_shape(both, same, call):
     same(*both(run))
 
 
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+@pytest.mark.parametrize("length", [0, 1])
+def test_a_leaf_is_resized_where_no_gradients_are_recorded(both, same, length):
+    def run(t):
+        out = t.zeros(length, requires_grad=True)
+        with t.no_grad():
+            t.add(t.ones(2, 2), 1, out=out)
+        assert out.is_leaf and out.requires_grad
+        return out.detach()
+
+    same(*both(run))
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool", "float64"])
 def test_bernoulli_into_any_dtype(both, same, dtype):
     same(

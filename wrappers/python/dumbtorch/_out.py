@@ -107,5 +107,7 @@ def _resize(out, result) -> None:
             "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
-    _ops.resize_(out, result.shape)
-    _ops.as_strided_(out, result.shape, _ops.empty_like(result).stride(), out.storage_offset())
+    place = _ops.detach(out)  # `out` itself cannot change its shape where it requires grad
+    _ops.resize_(place, result.shape)
+    _ops.as_strided_(place, result.shape, _ops.empty_like(result).stride(), out.storage_offset())
+    _ops.tensor_set_data(out, place)
