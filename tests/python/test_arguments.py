@@ -116,6 +116,8 @@ def test_asarray_and_graphs(both, same):
         "t.asarray(bytearray(7))",
         "t.frombuffer([1, 2], dtype=t.int8)",
         "t.frombuffer('ab', dtype=t.int8)",
+        "t.frombuffer(np.ones((2, 2)).T, dtype=t.float64)",
+        "t.asarray(memoryview(bytearray(4))[::2], dtype=t.int8)",
         "t.nonzero(t.ones(2), as_tuple=True, out=t.zeros(2, dtype=t.int64))",
         "t.tensor_split(t.ones(4), t.tensor([1.0, 2.0]))",
         "'a' in t.ones(2)",

@@ -143,6 +143,7 @@ def test_parameter_list(use):
 
 
 OF_PARAMETER_DICT = [
+    lambda t, s: [s.popitem() for _ in range(9)],
     lambda t, s: s.update({"b": parameter(t, 1), "a": parameter(t, 2)}),
     lambda t, s: s.update(OrderedDict(b=parameter(t, 1), a=parameter(t, 2))),
     lambda t, s: s.update([("b", parameter(t, 1)), ("a", parameter(t, 2))]),

@@ -200,6 +200,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
         memory = ffi.from_buffer(buffer)
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
+    except (BufferError, ValueError):
+        raise RuntimeError("could not retrieve buffer from object") from None
     _warn_if_read_only(not memoryview(buffer).readonly, "buffer")
     span = _span(len(memory), dtype.itemsize, count, offset)
     address = int(ffi.cast("intptr_t", memory)) + span.start

@@ -405,6 +405,8 @@ class ParameterDict(_Named):
 
     def popitem(self):
         """Takes the last parameter out: its name, and it."""
+        if not len(self):
+            raise KeyError("popitem(): dictionary is empty")
         name = list(self)[-1]
         return name, self.pop(name)
 
