@@ -24,7 +24,7 @@ _HEAD = f'''"""{GENERATED}"""
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_tuple, reduction_of
+from ..._runtime import all_between, int_tuple, reduction_of, split_sizes
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -41,6 +41,10 @@ def generate(schema: Schema) -> dict[str, str]:
     return {"wrappers/python/dumbtorch/nn/modules/layers.py": "\n\n\n".join(parts)}
 
 
+# Functions of _runtime.py that a row may call.
+_OF_THE_RUNTIME = {"all_between", "split_sizes"}
+
+
 class Printer(expr.Printer):
     """Expressions over `self`, with ops from `_ops`."""
 
@@ -53,7 +57,7 @@ class Printer(expr.Printer):
             return arguments[0]
         if function == "number":
             return f"{arguments[0]}.item()"
-        if function == "all_between":
+        if function in _OF_THE_RUNTIME:
             return f"{function}({', '.join(arguments)})"
         name = function if function in self.schema.functions else f"tensor_{function}"
         parameters = self.schema.functions[name].args

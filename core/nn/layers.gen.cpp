@@ -3043,6 +3043,7 @@ class CircularPad1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     return pad(input, padding, PaddingMode::kCircular);
   }
 
@@ -3060,6 +3061,7 @@ class CircularPad2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
     return pad(input, padding, PaddingMode::kCircular);
   }
 
@@ -3077,6 +3079,7 @@ class CircularPad3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
     return pad(input, padding, PaddingMode::kCircular);
   }
 

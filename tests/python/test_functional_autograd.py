@@ -339,3 +339,62 @@ def test_checkpoint_refuses_what_it_cannot(torch):
         g.sum().backward()
     with pytest.raises(NotImplementedError, match="context_fn"):
         dt.utils.checkpoint.checkpoint(lambda a: a, x, context_fn=lambda: None)
+
+
+# Functions of x and y that strict mode refuses, or not: constant, without one input, linear, squared, cubic.
+STRICT = {
+    "detached": lambda t, x, y: (x * y).detach().sum(),
+    "captured": lambda t, x, y: t.ones((), requires_grad=True) * 2,
+    "without y": lambda t, x, y: (x**3).sum(),
+    "without x": lambda t, x, y: (y**3).sum(),
+    "linear": lambda t, x, y: (x + 2 * y).sum(),
+    "product": lambda t, x, y: (x * y).sum(),
+    "square": lambda t, x, y: (x * x + y * y).sum(),
+    "cube": lambda t, x, y: (x**3 * y**3).sum(),
+    "two outputs": lambda t, x, y: (x.sum() * 2, (x * y**2).sum()),
+}
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("function", STRICT)
+@pytest.mark.parametrize("name", ["vjp", "jvp", "vhp", "hvp", "jacobian", "hessian"])
+def test_what_strict_mode_refuses(both, same, name, function, create_graph):
+    def run(t):
+        xy = inputs(t, requires_grad=create_graph)
+        v = {"jacobian": (), "hessian": (), "vjp": ()}.get(name, (inputs(t),))
+        if name == "vjp" and function == "two outputs":
+            v = ((t.ones(()), t.ones(())),)
+        call = getattr(t.autograd.functional, name)
+        try:
+            return deep(
+                call(
+                    lambda x, y: STRICT[function](t, x, y),
+                    xy,
+                    *v,
+                    create_graph=create_graph,
+                    strict=True,
+                )
+            )
+        except RuntimeError as error:
+            return str(error)
+
+    ours, theirs = both(run)
+    if isinstance(theirs, str):
+        assert ours == theirs
+    else:
+        compare(same, ours, theirs)
+
+
+@pytest.mark.parametrize("call", [
+    "F.jacobian(number, xy, strict=True, vectorize=True)", "F.hessian(number, xy, strict=True, vectorize=True)",
+    "F.hessian(number, (xy[0], 3))", "F.hessian(number, 3)",
+])  # fmt: skip
+def test_what_jacobians_refuse(both, call):
+    def run(t):
+        names = {"F": t.autograd.functional, "number": number(t), "xy": inputs(t)}
+        with pytest.raises((RuntimeError, TypeError)) as error:
+            eval(call, names)
+        return type(error.value), str(error.value)
+
+    ours, theirs = both(run)
+    assert ours == theirs

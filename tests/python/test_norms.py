@@ -75,3 +75,23 @@ def test_instance_norm_of_nothing_is_a_result(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+def test_instance_norm_takes_an_eps_of_0(both, same):
+    """Which batch_norm refuses in training alone."""
+    x = np.random.default_rng(7).standard_normal((2, 3, 4))
+
+    def run(t):
+        y = t.nn.InstanceNorm1d(3, eps=0)(t.tensor(x))
+        refused = []
+        for eps, training in ((0, True), (-1, False)):
+            with pytest.raises(ValueError) as error:
+                t.nn.functional.batch_norm(
+                    t.tensor(x), t.zeros(3), t.ones(3), training=training, eps=eps
+                )
+            refused.append(str(error.value).removeprefix("batch_norm: "))
+        return y, refused
+
+    (ours, ours_refused), (theirs, theirs_refused) = both(run)
+    same(ours, theirs, rtol=1e-9, atol=1e-9)
+    assert ours_refused == theirs_refused

@@ -359,3 +359,34 @@ def test_losses(agree, text):
     }
     given = ", ".join(f"{name}={value}" for name, value in names.items())
     agree(f"(lambda {given}: {text})()")
+
+
+@pytest.mark.parametrize("pivots", [[0, 1], [-1, 2], [1, 3], [1, 2]])
+def test_pivots(agree, pivots):
+    given = f"m.eye(2), m.tensor({pivots}, dtype=m.int32)"
+    agree(f"m.linalg.lu_solve({given}, m.ones(2, 1))")
+
+
+@pytest.mark.parametrize("dims", range(1, 7))
+@pytest.mark.parametrize("layer", [1, 2, 3])
+def test_circular_pads_of_other_dimensions(layer, dims, torch):
+    def run(m):
+        try:
+            return tuple(getattr(m.nn, f"CircularPad{layer}d")(1)(m.ones([2] * dims)).shape)
+        except ValueError as error:
+            return str(error).partition(" (got")[0]
+
+    assert run(dt) == run(torch)
+
+
+@pytest.mark.parametrize(
+    "sizes", [2, 2.5, None, "a", (2, 2.5), [2, "a"], (("a", 2),), (2, True), [3, -1], ()]
+)
+def test_unflatten_refuses_sizes_at_once(sizes, torch):
+    def run(m):
+        try:
+            return repr(m.nn.Unflatten(1, sizes))
+        except TypeError as error:
+            return str(error)
+
+    assert run(dt) == run(torch)

@@ -105,11 +105,11 @@ Tensor composed_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b
 }
 
 // A device would wait: its kernel passes over what is out of range.
-bool are_in_range(const Tensor& pivots, int64_t rows) {
+bool are_in_range(const Tensor& pivots, int64_t least, int64_t most) {
   if (pivots.device() != kCpu) return true;
   const Tensor all = contiguous(pivots);
   const auto* data = all.data_as<const int32_t>();
-  return std::all_of(data, data + all.numel(), [=](int32_t i) { return i >= 1 && i <= rows; });
+  return std::all_of(data, data + all.numel(), [=](int32_t i) { return i >= least && i <= most; });
 }
 
 }  // namespace
@@ -158,7 +158,7 @@ std::tuple<Tensor, Tensor, Tensor> lu_unpack(const Tensor& LU_data, const Tensor
   DT_CHECK(!unpack_pivots || LU_pivots.ndim() >= 1, kRuntimeError,
            "torch.lu_unpack: Expected LU_pivots with 1 or more dimensions");
   DT_CHECK(
-      !unpack_pivots || are_in_range(LU_pivots, LU_data.size(-2)), kRuntimeError,
+      !unpack_pivots || are_in_range(LU_pivots, 1, LU_data.size(-2)), kRuntimeError,
       "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly "
       "pass the result of lu_factor?");
   Tensor p = make_empty({0}, LU_data.dtype(), LU_data.device());
@@ -196,7 +196,10 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
   DT_CHECK(batch_of(LU, 1) == pivots.sizes(), kRuntimeError,
            "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the "
            "matrix");
-  DT_CHECK(are_in_range(pivots, LU.size(-2)), kRuntimeError,
+  DT_CHECK(are_in_range(pivots, 1, INT32_MAX), kRuntimeError,
+           "Pivots given to lu_solve must all be greater or equal to 1. Did you properly pass the "
+           "result of lu_factor?");
+  DT_CHECK(are_in_range(pivots, 1, LU.size(-2)), kRuntimeError,
            "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly "
            "pass the result of lu_factor?");
   if (!left) return no_view(turned(linalg_lu_solve(LU, pivots, turned(B), true, !adjoint)));

@@ -248,10 +248,10 @@ Tensor batch_norm_relu_by_kernel(const Normalising& n, const Tensor& addend, dou
 
 }  // namespace
 
-Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-                  const Tensor& weight, const Tensor& bias, bool training, double momentum,
-                  double eps) {
-  check_batch_norm(input, running_mean, running_var, weight, bias, training, eps);
+Tensor batch_norm_of_any_eps(const Tensor& input, const Tensor& running_mean,
+                             const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+                             bool training, double momentum, double eps) {
+  check_batch_norm(input, running_mean, running_var, weight, bias, training);
   if (input.numel() == 0) return batch_norm_of_nothing(input, weight, bias);
   const Normalising n(input, running_mean, running_var, weight, bias, training, eps);
   BatchNormCall call;
@@ -270,10 +270,19 @@ Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor&
       });
 }
 
+Tensor batch_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+                  const Tensor& weight, const Tensor& bias, bool training, double momentum,
+                  double eps) {
+  check_batch_norm_eps(training, eps);
+  return batch_norm_of_any_eps(input, running_mean, running_var, weight, bias, training, momentum,
+                               eps);
+}
+
 Tensor batch_norm_relu(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
                        const Tensor& weight, const Tensor& bias, bool training, double momentum,
                        double eps, const Tensor& addend, std::optional<double> limit) {
-  check_batch_norm(input, running_mean, running_var, weight, bias, training, eps);
+  check_batch_norm_eps(training, eps);
+  check_batch_norm(input, running_mean, running_var, weight, bias, training);
   const double most = limit.value_or(std::numeric_limits<double>::infinity());
   check_relu_limit(most);
   if (input.numel() > 0 && (input.device() != kCpu || is_channels_last(input))) {

@@ -142,14 +142,17 @@ static void check_statistics(const char* name, const Tensor& running, int64_t ch
   check_channels(name, running, channels);
 }
 
-void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
-                      const Tensor& weight, const Tensor& bias, bool training, double eps) {
-  DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");
-  DT_CHECK(!training || x.size(0) * positions(x) != 1, kValueError,
-           "Expected more than 1 value per channel when training, got input size ", x.sizes());
+void check_batch_norm_eps(bool training, double eps) {
   DT_CHECK(!training || eps > 0, kValueError,
            "batch_norm eps must be positive during training, but got ", eps);
   DT_CHECK(!(eps < 0), kValueError, "batch_norm eps must be non-negative, but got ", eps);
+}
+
+void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                      const Tensor& weight, const Tensor& bias, bool training) {
+  DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");
+  DT_CHECK(!training || x.size(0) * positions(x) != 1, kValueError,
+           "Expected more than 1 value per channel when training, got input size ", x.sizes());
   if (x.numel() == 0) return;  // with whatever else, like PyTorch
   const int64_t channels = x.size(1);
   check_statistics("running_mean", running_mean, channels, training);

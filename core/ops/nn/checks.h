@@ -19,8 +19,9 @@ void check_instance_norm(const Tensor& x, const Tensor& running_mean, const Tens
                          bool use_input_stats);
 void check_local_response_norm(const Tensor& x, int64_t size);
 void check_relu_limit(double limit);
+void check_batch_norm_eps(bool training, double eps);
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
-                      const Tensor& weight, const Tensor& bias, bool training, double eps);
+                      const Tensor& weight, const Tensor& bias, bool training);
 
 // ---- others
 

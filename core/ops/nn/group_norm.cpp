@@ -255,9 +255,9 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
   const Tensor y = widened(input, [&](const Tensor& x) {
     mean = to_compute(repeated(running_mean, batch), x);
     var = to_compute(repeated(running_var, batch), x);
-    return batch_norm(reshape(contiguous(x), sizes), mean, var,
-                      to_compute(repeated(weight, batch), x), to_compute(repeated(bias, batch), x),
-                      use_input_stats, momentum, eps);
+    return batch_norm_of_any_eps(
+        reshape(contiguous(x), sizes), mean, var, to_compute(repeated(weight, batch), x),
+        to_compute(repeated(bias, batch), x), use_input_stats, momentum, eps);
   });
   if (use_input_stats && running_mean.defined()) store_average(running_mean, mean, batch);
   if (use_input_stats && running_var.defined()) store_average(running_var, var, batch);

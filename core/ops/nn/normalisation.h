@@ -23,6 +23,11 @@ inline Tensor scale_and_shift(Tensor x, const Tensor& weight, const Tensor& bias
   return x;
 }
 
+// batch_norm, which alone refuses an eps of 0: PyTorch's instance_norm takes it.
+Tensor batch_norm_of_any_eps(const Tensor& input, const Tensor& running_mean,
+                             const Tensor& running_var, const Tensor& weight, const Tensor& bias,
+                             bool training, double momentum, double eps);
+
 // The gradients of input, weight and bias that backward asks for, from the first on, for a kernel
 // to write.
 inline void make_wanted(BackwardCall& b, const std::vector<Tensor>& inputs, int first = 0) {

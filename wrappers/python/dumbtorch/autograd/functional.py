@@ -11,7 +11,34 @@ __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
-_NOT_ALLOWED = "This is not allowed in strict mode."
+# What strict mode refuses: gradients that are absent, and such as are the same for all inputs.
+_NO_OUTPUT = "The output of the user-provided function is independent of input {i}. This is not allowed in strict mode."
+_NO_ENTRY = (
+    "The gradient with respect to the input is independent of entry {i} in the grad_outputs when using the double "
+    "backward trick to compute forward mode gradients. This is not allowed in strict mode."
+)
+_NO_JACOBIAN = (
+    "The jacobian of the user-provided function is independent of input {i}. This is not allowed in strict "
+    "mode."
+)
+_NO_HESSIAN = (
+    "The hessian of the user-provided function is independent of entry {i} in the grad_jacobian. This is not allowed "
+    "in strict mode as it prevents from using the double backward trick to replace forward mode AD."
+)
+_SAME_GRADIENT = (
+    "The gradient with respect to input {i} is independent of the inputs of the user-provided function. This is not "
+    "allowed in strict mode."
+)
+_SAME_JACOBIAN = (
+    "While computing the hessian, found that the jacobian of the user-provided function with respect to input {i} is "
+    "independent of the input. This is not allowed in strict mode. You should ensure that your function is twice "
+    "differentiable and that the jacobian depends on the inputs (this would be violated by a linear function for "
+    "example)."
+)
+_SAME_RESULT = (
+    "The {what} of the user-provided function is independent of input {i}. This is not allowed in strict mode when "
+    "create_graph=True."
+)
 
 
 def vjp(func, inputs, v=None, create_graph=False, strict=False):
@@ -20,7 +47,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
         call = _Call("vjp", func, inputs, create_graph, strict)
         v = call.vector(v, call.outputs, call.many_outputs, "the user-provided function returns")
         grads = _gradients(call.outputs, call.inputs, v, create_graph)
-        grads = call.filled(grads, call.inputs, "The output of the user-provided function", "input")
+        grads = call.filled(grads, call.inputs, _NO_OUTPUT)
     return call.show_outputs(), call.show(grads, call.many_inputs)
 
 
@@ -34,9 +61,9 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
         )
         weights = _zeros_that_require_grad(call.outputs)
         grads = _gradients(call.outputs, call.inputs, weights, True)
-        grads = call.filled(grads, call.inputs, "The output of the user-provided function", "input")
+        grads = call.filled_between(grads, _SAME_GRADIENT)
         out = _gradients(grads, weights, v, create_graph)
-        out = call.filled(out, call.outputs, "The gradient with respect to the input", "entry")
+        out = call.filled(out, call.outputs, _NO_ENTRY)
     return call.show_outputs(), call.show(out, call.many_outputs)
 
 
@@ -49,7 +76,7 @@ def vhp(func, inputs, v=None, create_graph=False, strict=False):
         )
         slopes = call.slopes()
         out = _gradients(slopes, call.inputs, v, create_graph)
-        out = call.filled(out, call.inputs, "The jacobian of the user-provided function", "input")
+        out = call.filled(out, call.inputs, _NO_JACOBIAN, "hessian")
     return call.show_outputs(), call.show(out, call.many_inputs)
 
 
@@ -62,12 +89,9 @@ def hvp(func, inputs, v=None, create_graph=False, strict=False):
         )
         slopes = call.slopes()
         weights = _zeros_that_require_grad(call.inputs)
-        twice = _gradients(slopes, call.inputs, weights, True)
-        twice = call.filled(
-            twice, call.inputs, "The jacobian of the user-provided function", "input"
-        )
+        twice = _zeros_for_absent(_gradients(slopes, call.inputs, weights, True), call.inputs)
         out = _gradients(twice, weights, v, create_graph)
-        out = call.filled(out, call.inputs, "The hessian of the user-provided function", "entry")
+        out = call.filled(out, call.inputs, _NO_HESSIAN, "hessian")
     return call.show_outputs(), call.show(out, call.many_inputs)
 
 
@@ -79,7 +103,12 @@ def jacobian(
     `strategy` change nothing."""
     with enable_grad():
         call = _Call("jacobian", func, inputs, create_graph, strict)
-        rows = [call.jacobian_of(y) for y in call.outputs]
+        if strict and vectorize:
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
+                "Please either set `strict=False` or `vectorize=False`."
+            )
+        rows = [call.jacobian_of(i, y) for i, y in enumerate(call.outputs)]
         shown = tuple(call.show(row, call.many_inputs) for row in rows)
     return shown if call.many_outputs else shown[0]
 
@@ -94,17 +123,23 @@ def hessian(
 ):
     """The second derivatives of a function that gives one number: for inputs i and j a tensor of shape
     i.shape + j.shape."""
-    many = isinstance(inputs, (tuple, list))
+    many, inputs = _tuple("inputs", "hessian", inputs)
 
     def number(*given):
         out = func(*given)
+        if strict:
+            _check_graph(_tuple("outputs of the user-provided function", "hessian", out)[1])
         _check_number(out, "hessian")
         return _ops.reshape(out, ())
 
     def slopes(*given):
-        return jacobian(number, given if many else given[0], create_graph=True)
+        found = jacobian(number, given, create_graph=True)
+        if strict:
+            _check_depends(found, _SAME_JACOBIAN)
+        return found
 
-    return jacobian(slopes, inputs, create_graph=create_graph, strict=strict)
+    found = jacobian(slopes, inputs, create_graph, strict, vectorize)
+    return found if many else found[0][0]
 
 
 class _Call:
@@ -122,13 +157,8 @@ class _Call:
         self.many_outputs, self.outputs = _tuple(
             "outputs of the user-provided function", name, outputs
         )
-        for i, y in enumerate(self.outputs):
-            if strict and not y.requires_grad:
-                raise RuntimeError(
-                    f"Output {i} of the user-provided function does not require gradients. The "
-                    "outputs must be computed in a differentiable manner from the input when running"
-                    " in strict mode."
-                )
+        if strict:
+            _check_graph(self.outputs)
 
     def vector(self, v, like: tuple, many: bool, when: str) -> tuple:
         """What to multiply with."""
@@ -156,29 +186,37 @@ class _Call:
         """The gradient of the only output, which is one number, with its graph."""
         _check_number(self.outputs if self.many_outputs else self.outputs[0], self.name)
         grads = _gradients(self.outputs, self.inputs, (None,), True)
-        return self.filled(grads, self.inputs, "The output of the user-provided function", "input")
+        return self.filled_between(grads, _SAME_JACOBIAN)
 
-    def jacobian_of(self, y) -> tuple:
+    def jacobian_of(self, number: int, y) -> tuple:
         """For each input, the derivatives of an output's elements."""
         rows = []
         for element in _ops.unbind(_ops.reshape(y, (-1,)), 0):
             grads = _gradients((element,), self.inputs, (None,), self.create_graph, keep=True)
-            what = "The output of the user-provided function"
-            rows.append(self.filled(grads, self.inputs, what, "input"))
+            absent = _NO_OUTPUT.replace("The output", f"Output {number}")
+            rows.append(self.filled(grads, self.inputs, absent, output=number))
         return tuple(
             _ops.reshape(_ops.stack([row[i] for row in rows], 0), y.shape + x.shape)
             if rows else _ops.zeros_like(x).expand(y.shape + x.shape)
             for i, x in enumerate(self.inputs)
         )  # fmt: skip
 
-    def filled(self, grads: tuple, like: tuple, what: str, of: str) -> tuple:
-        """Zeros for absent gradients, which are errors in strict mode."""
+    def filled(self, grads, like: tuple, absent: str, what="jacobian", output=None) -> tuple:
+        """Zeros for absent gradients; strict mode refuses these, and a graph that does not come from the inputs."""
         for i, g in enumerate(grads):
-            if g is None and self.strict:
-                raise RuntimeError(f"{what} is independent of {of} {i}. {_NOT_ALLOWED}")
-        return tuple(
-            _ops.zeros_like(x) if g is None else g for g, x in zip(grads, like, strict=True)
-        )
+            if self.strict and g is None:
+                raise RuntimeError(absent.format(i=i))
+            if self.strict and self.create_graph and not g.requires_grad:
+                # PyTorch's jacobian says the output's number here.
+                i = i if output is None else output
+                raise RuntimeError(_SAME_RESULT.format(what=what, i=i))
+        return _zeros_for_absent(grads, like)
+
+    def filled_between(self, grads: tuple, same: str) -> tuple:
+        """The same for gradients by the inputs that are to be derived once more."""
+        if self.strict:
+            _check_depends(grads, same)
+        return _zeros_for_absent(grads, self.inputs)
 
     def show_outputs(self):
         return self.show(self.outputs, self.many_outputs)
@@ -196,6 +234,26 @@ def _gradients(outputs: tuple, inputs: tuple, weights: tuple, create_graph: bool
         return (None,) * len(inputs)
     outputs, weights = zip(*pairs, strict=True)
     return _ops.autograd_grad(outputs, inputs, weights, keep or create_graph, create_graph, True)
+
+
+def _zeros_for_absent(grads: tuple, like: tuple) -> tuple:
+    return tuple(_ops.zeros_like(x) if g is None else g for g, x in zip(grads, like, strict=True))
+
+
+def _check_graph(outputs: tuple) -> None:
+    for i, y in enumerate(outputs):
+        if not y.requires_grad:
+            raise RuntimeError(
+                f"Output {i} of the user-provided function does not require gradients. The outputs must be computed in "
+                "a differentiable manner from the input when running in strict mode."
+            )
+
+
+def _check_depends(grads: tuple, same: str) -> None:
+    """Refuses gradients that are absent, or the same for all inputs."""
+    for i, g in enumerate(grads):
+        if g is None or not g.requires_grad:
+            raise RuntimeError((_NO_OUTPUT if g is None else same).format(i=i))
 
 
 def _zeros_that_require_grad(tensors: tuple) -> tuple:

@@ -4,7 +4,7 @@
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_tuple, reduction_of
+from ..._runtime import all_between, int_tuple, reduction_of, split_sizes
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
@@ -3274,6 +3274,7 @@ class Unflatten(Module):
 
     def __init__(self, dim, unflattened_size):
         super().__init__()
+        unflattened_size = split_sizes(unflattened_size)
         self.dim = dim
         self.unflattened_size = unflattened_size
 
@@ -3635,6 +3636,8 @@ class CircularPad1d(Module):
         self.padding = padding
 
     def forward(self, input):
+        if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
+            raise ValueError("expected 2D or 3D input")
         return _ops.pad(input, self.padding, "circular")
 
     def extra_repr(self):
@@ -3654,6 +3657,8 @@ class CircularPad2d(Module):
         self.padding = padding
 
     def forward(self, input):
+        if not ((_ops.tensor_dim(input) == 3) or (_ops.tensor_dim(input) == 4)):
+            raise ValueError("expected 3D or 4D input")
         return _ops.pad(input, self.padding, "circular")
 
     def extra_repr(self):
@@ -3673,6 +3678,8 @@ class CircularPad3d(Module):
         self.padding = padding
 
     def forward(self, input):
+        if not ((_ops.tensor_dim(input) == 4) or (_ops.tensor_dim(input) == 5)):
+            raise ValueError("expected 4D or 5D input")
         return _ops.pad(input, self.padding, "circular")
 
     def extra_repr(self):
