@@ -1,6 +1,7 @@
 """Functions that few programs use and that Python composes of others: as PyTorch's."""
 
 import copy
+import sys
 
 import dumbtorch as dt
 import pytest
@@ -76,6 +77,54 @@ TEXTS = [
     "t.conv_tbc(t.ones(3, 1, 2), t.ones(2, 2, 1), t.zeros(1), pad=1)",
     "t.t_copy(t.ones(2, 3), out=t.empty(0))", "t.alias_copy(t.ones(2, 3).t(), out=t.empty(0))",
     "t.alias_copy(t.ones(2, 3).t()).stride()",
+    # conditions
+    "t._check(True)", "t._check(False)", "t._check(False, lambda: 3)", "t._check(1)", "t._check(False, 'abc')",
+    "t._check(t.tensor(True))", "t._check_value(False)", "t._check_index(False)", "t._check_type(False)",
+    "t._check_not_implemented(False)", "t._check_with(KeyError, False, lambda: 'x')",
+    "t._check_tensor_all(t.tensor([True, False]))", "t._check_tensor_all(t.ones(2) > 0)", "t._check_tensor_all(True)",
+    "t._check_tensor_all(t.ones(2))", "t._assert_async(t.tensor(1))", "t._assert_async(t.tensor(0))",
+    "t._assert_async(t.tensor(0), 'no')", "t._assert_async(t.ones(2))",
+    # by position
+    "t.constant_pad_nd(t.ones(2, 2), (1, 1), 3)", "t.constant_pad_nd(t.ones(2, 2), (-1, 1))",
+    *(
+        f"t.grid_sampler{dims}({images}, {grid}.sin() * 1.2, {how}, {beyond}, {align})"
+        for dims, images, grid, hows in (
+            ("", IMAGES, "t.arange(24.).reshape(1, 3, 4, 2)", (0, 1, 2)),
+            ("_2d", IMAGES, "t.arange(24.).reshape(1, 3, 4, 2)", (0, 1, 2)),
+            ("_3d", "t.arange(8.).reshape(1, 1, 2, 2, 2)", "t.arange(24.).reshape(1, 1, 2, 4, 3)", (0, 1)),
+        )
+        for how in hows for beyond in (0, 1, 2) for align in (False, True)
+    ),
+    # functions of elements
+    "t.arange(3.).map2_(t.ones(3), t.ones(1), lambda z, x, y: z * x + y)", "t.arange(3.).map_(3, max)",
+    "t.arange(3.).map_(t.ones(3).long(), max)", "t.arange(3.).map_(t.ones(3, requires_grad=True), max)",
+    "t.arange(3.).map2_(t.ones(3).long(), t.ones(1), max)", "t.arange(3.).map2_(t.ones(3), 3, max)",
+    "t.arange(3.).map2_(t.ones(3), t.ones(1, requires_grad=True), max)",
+    # storages and their buffers
+    "t.ones(2).storage().type()", "t.ones(2).untyped_storage().type()", "t.ones(2).storage().filename",
+    "t.ones(2).untyped_storage().filename", "t.FloatStorage.from_buffer(bytearray([1, 2, 3, 4]), 'little')",
+    "t.ByteStorage.from_buffer(bytearray([1, 2, 3, 4]), 'native', 1, 2)", "t.ByteStorage.from_buffer(b'abc')",
+    *(
+        f"t.UntypedStorage.from_buffer({args})"
+        for args in (
+            "b'abcd', dtype=t.int16, byte_order='little'", "b'abcd', 'big', dtype=t.int16", "b'abcd', dtype=t.uint8",
+            "b'abcd', 'big', 0, 1, dtype=t.int16", "b'abcd', 'native', offset=2, dtype=t.int16", "b'abcd'",
+            "b'abcd', dtype=t.int16", "b'abcd', 'foo', dtype=t.int16", "b'abc', 'little', dtype=t.int16",
+            "b'abc', 'little', count=3, dtype=t.int16", "b'', 'little', dtype=t.int16", "b'a\\0', dtype=t.bool",
+            "b'abcdefgh', 'big', dtype=t.float32",
+        )
+    ),
+    "t.tensor(t.ones(2).untyped_storage())", "t.tensor(t.ones(2).untyped_storage(), dtype=t.float32)",
+    "t.tensor(t.ones(2).untyped_storage(), dtype=t.uint8)", "t.tensor(t.ones(2).storage())",
+    "t.as_tensor(t.ones(2).untyped_storage(), dtype=t.float32)",
+    # forms
+    "t.tensor([3, 1]).sort(stable=None)", "t.sort(t.tensor([3, 1]), stable=None, dim=0, descending=True)",
+    "t.arange(3.).narrow(0, t.tensor([0]), 1)", "t.narrow(t.arange(3.), 0, t.tensor(1), 1)",
+    "t.narrow(t.arange(3.), 0, t.tensor(1.), 1)", "t.narrow(t.arange(3.), 0, t.tensor(True), 1)",
+    "t.unravel_index(t.tensor([3]), t.tensor([2, 3]))", "t.unravel_index(t.tensor([3]), 4)",
+    "t.unravel_index(t.tensor([3]), (2, 2))", "t.linspace(t.tensor([1., 2]), 3, 4)", "t.linspace(1, t.ones(1), 4)",
+    "t.linspace(t.ones(1), t.ones(1, 1), 4)", "t.linspace(t.tensor(1.), 3, 4)", "t.logspace(t.ones(1), 3, 4)",
+    "t.logspace(t.tensor(1.), t.tensor(2.), 3, 2)",
     # refusals of segments and of what is rounded
     "t.segment_reduce(t.ones(3), 'sum')", "t.segment_reduce(t.ones(3), 'sum', indices=t.tensor([3]))",
     "t.segment_reduce(t.ones(3).long(), 'sum', lengths=t.tensor([3]))",
@@ -95,6 +144,60 @@ def test_as_pytorch(text, torch):
         )
     else:
         assert ours == theirs
+
+
+class Doubled:
+    """What has a length and elements, and no more."""
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, i):
+        return [0, 2, 4][i]
+
+
+class Row(Doubled):
+    def __getitem__(self, i):
+        return [Doubled(), Doubled(), Doubled()][i]
+
+
+class Broken(Doubled):
+    def __getitem__(self, i):
+        raise TypeError
+
+
+@pytest.mark.parametrize("kind", [Doubled, Row])
+def test_tensors_of_objects_with_a_length(kind, both, same):
+    same(*both(lambda t: (t.tensor(kind()), t.as_tensor(kind()), t.tensor([kind(), kind()]))))
+
+
+def test_refusals_of_objects_with_a_length(torch):
+    for t in (dt, torch):
+        with pytest.raises(
+            ValueError, match="could not determine the shape of object type 'Broken'"
+        ):
+            t.tensor(Broken())
+        with pytest.raises(RuntimeError, match="Could not infer dtype of set"):
+            t.tensor({2, 3})
+
+
+def test_what_a_storage_takes(torch):
+    for t in (dt, torch):
+        for of in (t.Tensor.storage, t.Tensor.untyped_storage):
+            assert sys.getsizeof(of(t.ones(200))) - sys.getsizeof(of(t.ones(100))) == 400
+
+
+def test_what_was_built():
+    assert dt.__version__ in dt.__config__.show()
+    assert str(dt.get_num_threads()) in dt.__config__.parallel_info()
+    assert dt.backends.cpu.get_cpu_capability() in ("DEFAULT", "AVX2", "AVX512")
+
+
+def test_the_older_place_of_collate():
+    from dumbtorch.utils.data._utils.collate import default_collate
+
+    assert default_collate is dt.utils.data.default_collate
+    assert dt.utils.data._utils.collate.default_convert is dt.utils.data.default_convert
 
 
 # What PyTorch says of these begins in another way, or not at all.

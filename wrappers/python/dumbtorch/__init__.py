@@ -64,6 +64,7 @@ from ._by_position import (  # noqa: E402
     alpha_dropout_,
     batch_norm,
     binary_cross_entropy_with_logits,
+    constant_pad_nd,
     cosine_embedding_loss,
     ctc_loss,
     dropout,
@@ -72,6 +73,9 @@ from ._by_position import (  # noqa: E402
     embedding_bag,
     feature_alpha_dropout,
     feature_alpha_dropout_,
+    grid_sampler,
+    grid_sampler_2d,
+    grid_sampler_3d,
     hinge_embedding_loss,
     instance_norm,
     kl_div,
@@ -79,6 +83,16 @@ from ._by_position import (  # noqa: E402
     max_pool1d_with_indices,
     poisson_nll_loss,
     triplet_margin_loss,
+)
+from ._checks import (  # noqa: E402
+    _assert_async,
+    _check,
+    _check_index,
+    _check_not_implemented,
+    _check_tensor_all,
+    _check_type,
+    _check_value,
+    _check_with,
 )
 from ._functions import (  # noqa: E402
     broadcast_shapes,
@@ -156,8 +170,8 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler safetensors
-    signal sparse special testing types utils""",
+    """__config__ accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler
+    safetensors signal sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

@@ -54,6 +54,7 @@ from ._by_position import alpha_dropout as alpha_dropout
 from ._by_position import alpha_dropout_ as alpha_dropout_
 from ._by_position import batch_norm as batch_norm
 from ._by_position import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
+from ._by_position import constant_pad_nd as constant_pad_nd
 from ._by_position import cosine_embedding_loss as cosine_embedding_loss
 from ._by_position import ctc_loss as ctc_loss
 from ._by_position import dropout as dropout
@@ -62,6 +63,9 @@ from ._by_position import embedding as embedding
 from ._by_position import embedding_bag as embedding_bag
 from ._by_position import feature_alpha_dropout as feature_alpha_dropout
 from ._by_position import feature_alpha_dropout_ as feature_alpha_dropout_
+from ._by_position import grid_sampler as grid_sampler
+from ._by_position import grid_sampler_2d as grid_sampler_2d
+from ._by_position import grid_sampler_3d as grid_sampler_3d
 from ._by_position import hinge_embedding_loss as hinge_embedding_loss
 from ._by_position import instance_norm as instance_norm
 from ._by_position import kl_div as kl_div
@@ -139,6 +143,7 @@ from .random import set_rng_state as set_rng_state
 from .storage import TypedStorage as TypedStorage
 from .storage import UntypedStorage as UntypedStorage
 from .storage import is_storage as is_storage
+from . import __config__ as __config__
 from . import accelerator as accelerator
 from . import backends as backends
 from . import compiler as compiler

@@ -75,6 +75,21 @@ def adaptive_max_pool1d(input, output_size):
     return functional.adaptive_max_pool1d(input, output_size, True)
 
 
+def constant_pad_nd(input, pad, value=0):
+    """nn.functional.pad with a constant."""
+    return functional.pad(input, pad, "constant", value)
+
+
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """nn.functional.grid_sample, with the numbers of its modes."""
+    how = ("bilinear", "nearest", "bicubic")[interpolation_mode]
+    beyond = ("zeros", "border", "reflection")[padding_mode]
+    return functional.grid_sample(input, grid, how, beyond, align_corners)
+
+
+grid_sampler_2d = grid_sampler_3d = grid_sampler
+
+
 def max_pool1d_with_indices(input, kernel_size, stride=(), padding=0, dilation=1, ceil_mode=False):
     """nn.functional.max_pool1d with its indices."""
     stride = None if stride == () else stride

@@ -13,6 +13,7 @@ from ._runtime import NULL, keep_alive, placed, wrap
 from ._tensor_type import TensorBase, adopt, from_capsule
 from ._types import DTYPE, bool_, float32, float64, int64
 from ._types import device as Device
+from .storage import UntypedStorage, memory_of
 
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -22,6 +23,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     elif _numpy.is_array(data):
         out = _ops.clone(_share(data))
         device = device or _ops.get_default_device()
+    elif isinstance(data, UntypedStorage):
+        like = _ops.empty(0, dtype=int64 if dtype is None else dtype, device=data.device)
+        out = _ops.clone(memory_of(data, like, 0, None, None))
     else:
         out = _from_values(data, dtype)
     if dtype is not None or device is not None:
@@ -344,13 +348,17 @@ def _shape(data) -> list[int]:
             raise ValueError(f"too many dimensions: a tensor has at most {_MAX_DIMS}")
         if not shape[-1]:
             break
-        data = data[0]
+        try:
+            data = data[0]
+        except Exception:
+            kind = type(data).__name__
+            raise ValueError(f"could not determine the shape of object type '{kind}'") from None
     return shape
 
 
 def _rank(data) -> int:
     number = isinstance(data, (str, bytes, dict, TensorBase))
-    return 0 if number else getattr(data, "ndim", 1)
+    return 0 if number or not hasattr(data, "__getitem__") else getattr(data, "ndim", 1)
 
 
 def _flatten(data, shape: list[int], kinds: set, dim: int = 0) -> list:

@@ -3,7 +3,7 @@ the generated function in `_ops.py`."""
 
 from __future__ import annotations
 
-from . import _ops, _types
+from . import _checked, _ops, _types
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
 from ._out import into
@@ -585,7 +585,7 @@ _LISTED = (
     unique_consecutive, scatter, scatter_, lu, qr, pinverse, round_, bernoulli_, random_, uniform_, resize_,
     resize_as_, roll, conv1d, conv2d, conv3d, lstm, gru, rnn_tanh, rnn_relu,
 )  # fmt: skip
-FUNCTIONS = {f.__name__: f for f in _LISTED} | FACTORS_FIRST
+FUNCTIONS = {f.__name__: f for f in _LISTED} | FACTORS_FIRST | _checked.FUNCTIONS
 METHODS = {
     f.__name__: f
     for f in (
@@ -597,4 +597,4 @@ METHODS = {
     )
 }
 METHODS["where"], METHODS["view"] = _where_method, _view_method
-METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST
+METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST | _checked.METHODS

@@ -200,11 +200,15 @@ class TensorNames(TensorBase):
 
     def apply_(self, callable):
         """Writes callable(x) over each element x."""
-        return _elementwise("apply_", self, callable, ())
+        return _elementwise("apply_", self, callable, {})
 
     def map_(self, tensor, callable):
         """Writes callable(x, y) over each element x, where y is the other tensor's."""
-        return _elementwise("map_", self, callable, (tensor,))
+        return _elementwise("map_", self, callable, {"other": tensor})
+
+    def map2_(self, x, y, callable):
+        """Writes callable(z, x, y) over each element z, where x and y are the other tensors'."""
+        return _elementwise("map2_", self, callable, {"x": x, "y": y})
 
     def bitwise_not_(self):
         """In-place version of bitwise_not."""
@@ -263,14 +267,24 @@ def _dense_strides(x) -> tuple:
     return _ops.empty_like(_ops.detach(x)).stride()
 
 
-def _elementwise(name: str, x, function, others: tuple):
+def _elementwise(name: str, x, function, others: dict):
     from ._creation import tensor
 
-    if x.requires_grad:
+    for position, (word, other) in enumerate(others.items(), 1):
+        if not isinstance(other, TensorBase):
+            kind = type(other).__name__
+            raise TypeError(
+                f"{name}(): argument '{word}' (position {position}) must be Tensor, not {kind}"
+            )
+    if any(each.requires_grad for each in (x, *others.values())):
         raise RuntimeError(
             f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
         )
-    rows = [_ops.flatten(_ops.expand_as(other, x)).tolist() for other in others]
+    for word, other in others.items():
+        if other.type() != x.type():
+            of = f"argument '{word}'" if len(others) > 1 else f"'{word}'"
+            raise TypeError(f"{name}: expected {x.type()} for {of} (got {other.type()})")
+    rows = [_ops.flatten(_ops.expand_as(other, x)).tolist() for other in others.values()]
     values = [function(*numbers) for numbers in zip(_ops.flatten(x).tolist(), *rows, strict=True)]
     _ops.copy_(x, _ops.reshape(tensor(values, dtype=x.dtype, device=x.device), x.shape))
     return x

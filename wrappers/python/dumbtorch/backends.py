@@ -133,6 +133,15 @@ class _Cudnn(_Module, _Switch):
             yield
 
 
+class _Cpu(_Module):
+    @staticmethod
+    def get_cpu_capability() -> str:
+        """PyTorch's word for the instructions that kernels use."""
+        level = _ops.build_info().partition("in use: ")[2].partition("\n")[0]
+        return {"x86-64-v3": "AVX2", "x86-64-v4": "AVX512"}.get(level, "DEFAULT")
+
+
+cpu = _Cpu("cpu")
 cuda = _Cuda("cuda")
 cudnn = _Cudnn("cudnn")
 mps = _Part("mps")

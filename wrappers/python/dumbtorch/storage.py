@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+
 from . import _ops
 from ._tensor_type import TensorBase
-from ._types import DTYPE, uint8
+from ._types import DTYPE, bool_, uint8
 from ._types import dtype as _dtype
 
 __all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
@@ -57,6 +59,18 @@ class TypedStorage:
         """The same memory as bytes."""
         return UntypedStorage(self._elements)
 
+    @property
+    def filename(self) -> None:
+        """None: which file memory is of is not kept."""
+        return None
+
+    def type(self) -> str:
+        """The name of the storage's type."""
+        return f"torch.{'cuda.' if self.is_cuda else ''}{self.dtype.word}Storage"
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def fill_(self, value) -> TypedStorage:
         """Writes a number over all elements."""
         _ops.fill_(self._elements, value)
@@ -91,10 +105,9 @@ class TypedStorage:
     def __repr__(self):
         name = type(self).__name__
         kind = "" if name == "UntypedStorage" else f"dtype={self.dtype}, "
-        lines = [f" {x}" for x in self.tolist()]
-        return "\n".join(
-            [*lines, f"[torch.storage.{name}({kind}device={self.device}) of size {self.size()}]"]
-        )
+        numbers = "\n ".join(map(str, self.tolist()))
+        what = f"[torch.storage.{name}({kind}device={self.device}) of size {self.size()}]"
+        return f" {numbers}\n{what}"
 
 
 class UntypedStorage(TypedStorage):
@@ -106,9 +119,18 @@ class UntypedStorage(TypedStorage):
         super().__init__(*data, dtype=uint8, device=device)
         self._elements = _ops.view_dtype(self._elements, uint8)
 
+    @classmethod
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0, *, dtype=None):
+        """A copy of `count` elements, by default all, of an object's memory after so many bytes."""
+        return cls(_tensor_of_buffer(buffer, byte_order, count, offset, dtype))
+
     def untyped(self) -> UntypedStorage:
         """The storage itself."""
         return self
+
+    def type(self) -> str:
+        """The name of the storage's type."""
+        return "torch.storage.UntypedStorage"
 
 
 def _tensor_of(data: tuple, dtype, device):
@@ -123,11 +145,50 @@ def _tensor_of(data: tuple, dtype, device):
     return tensor(list(values), dtype=dtype, device=device)
 
 
+def _tensor_of_buffer(buffer, byte_order, count: int, offset: int, dtype):
+    """A tensor of a copy of memory, whose elements may be in the other order of bytes."""
+    if dtype is None:
+        raise RuntimeError("argument 'dtype' cannot be None")
+    each = dtype.itemsize
+    if byte_order is None and (each > 1 or dtype is bool_):
+        raise RuntimeError("function missing required argument 'byte_order' (pos 2)")
+    if byte_order not in (None, "big", "little", "native"):
+        raise ValueError(
+            f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')"
+        )
+    memory = memoryview(buffer).cast("B")
+    if not 0 <= offset <= len(memory):
+        raise ValueError(
+            f"offset must be non-negative and no greater than buffer length ({len(memory)}), but got {offset}"
+        )
+    left = len(memory) - offset
+    if count < 0 and left % each:
+        raise ValueError(f"buffer size ({left}) must be a multiple of element size ({each})")
+    count = left // each if count < 0 else count
+    if count * each > left:
+        raise ValueError(
+            f"buffer has only {left // each} elements after offset {offset}, but specified a size of {count}"
+        )
+    data = bytes(memory[offset : offset + count * each])
+    if byte_order not in (None, "native", sys.byteorder):
+        data = bytes(data[i + each - 1 - 2 * (i % each)] for i in range(len(data)))
+    if dtype is bool_:
+        data = bytes(map(bool, data))
+    from ._creation import from_bytes
+    from ._tensor import Tensor
+
+    return from_bytes(Tensor, data, (count,), dtype, False)
+
+
 class _OfDtype(type):
     """The type of FloatStorage and its kin: their instances are storages of one dtype on the CPU."""
 
     def __call__(cls, *data):
         return TypedStorage(*data, dtype=cls.dtype, device="cpu")
+
+    def from_buffer(cls, buffer, byte_order=None, count=-1, offset=0) -> TypedStorage:
+        """A copy of `count` elements, by default all, of an object's memory after so many bytes."""
+        return cls(_tensor_of_buffer(buffer, byte_order, count, offset, cls.dtype))
 
     def __instancecheck__(cls, x) -> bool:
         return isinstance(x, TypedStorage) and x.dtype is cls.dtype and not x.is_cuda

@@ -2,6 +2,7 @@
 
 from ... import _missing
 from ..._ops import load_npy, load_npz, read_csv, read_idx, save_npy, save_npz
+from . import _utils  # noqa: F401 (its older place, by which programs import collate)
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
 from .dataset import (

@@ -1,0 +1,60 @@
+"""Functions that look at an argument before the generated function in `_ops.py` does, to take or refuse it in PyTorch's
+way."""
+
+from __future__ import annotations
+
+from . import _ops
+from ._tensor_type import TensorBase
+from ._types import bool_
+
+
+def sort(input, dim=-1, descending=False, *, stable=None, axis=None, out=None):
+    """The sorted elements along a dimension, and where they were. Equal elements keep their order."""
+    stable = False if stable is None else stable
+    return _ops.sort(input, dim, descending, stable=stable, axis=axis, out=out)
+
+
+def narrow(input, dim, start, length):
+    """A range along a dimension; `start` may be a tensor of one integer."""
+    if isinstance(start, TensorBase) and (start.ndim or not _is_integral(start)):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    return _ops.narrow(input, dim, start, length)
+
+
+def _is_integral(x) -> bool:
+    return not x.is_floating_point() and x.dtype is not bool_
+
+
+def linspace(start, end, steps, **options):
+    """Evenly spaced values from start to end, both included; these may be tensors of one element."""
+    _check_ends("linspace", start, end)
+    return _ops.linspace(start, end, steps, **options)
+
+
+def logspace(start, end, steps, base=10.0, **options):
+    """Powers of base whose exponents are evenly spaced; start and end may be tensors of one element."""
+    _check_ends("logspace", start, end)
+    return _ops.logspace(start, end, steps, base, **options)
+
+
+def _check_ends(name: str, start, end) -> None:
+    ends = {"start": start, "end": end}
+    bad = [
+        f"{word} with {x.ndim} dimension(s)"
+        for word, x in ends.items()
+        if isinstance(x, TensorBase) and x.ndim
+    ]
+    if bad:
+        said = "only supports 0-dimensional start and end tensors, but got"
+        raise RuntimeError(f"{name} {said} {' and '.join(bad)}.")
+
+
+def unravel_index(indices, shape):
+    """The coordinates of positions in a shape, which is one number or several: a tensor for each dimension."""
+    if not isinstance(shape, (int, list, tuple)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    return _ops.unravel_index(indices, shape)
+
+
+FUNCTIONS = {f.__name__: f for f in (sort, narrow, linspace, logspace, unravel_index)}
+METHODS = {f.__name__: f for f in (sort, narrow)}
