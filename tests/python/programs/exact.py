@@ -73,7 +73,8 @@ def result_of(program: str, place: str, **functions: Callable) -> object:
         with contextlib.suppress(Exception):
             exec(compile(ast.Module([node], []), "<program>", "exec"), names)
     with contextlib.suppress(Exception):
-        return eval(re.sub(r"\.(\d+)\b", r"[\1]", place), names)  # m1.0.weight: a layer by its number
+        # A layer is named by its number, as in m1.0.weight.
+        return eval(re.sub(r"\.(\d+)\b", r"[\1]", place), names)
     return None
 
 
