@@ -24,10 +24,11 @@ _HEAD = f'''"""{GENERATED}"""
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_tuple, reduction_of, split_sizes
+from ..._runtime import int_tuple, reduction_of
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
+from .arguments import all_between, split_sizes
 from .module import Module
 '''
 
@@ -41,8 +42,8 @@ def generate(schema: Schema) -> dict[str, str]:
     return {"wrappers/python/dumbtorch/nn/modules/layers.py": "\n\n\n".join(parts)}
 
 
-# Functions of _runtime.py that a row may call.
-_OF_THE_RUNTIME = {"all_between", "split_sizes"}
+# Functions of modules/arguments.py that a row may call.
+_OF_ARGUMENTS = {"all_between", "split_sizes"}
 
 
 class Printer(expr.Printer):
@@ -57,7 +58,7 @@ class Printer(expr.Printer):
             return arguments[0]
         if function == "number":
             return f"{arguments[0]}.item()"
-        if function in _OF_THE_RUNTIME:
+        if function in _OF_ARGUMENTS:
             return f"{function}({', '.join(arguments)})"
         name = function if function in self.schema.functions else f"tensor_{function}"
         parameters = self.schema.functions[name].args

@@ -351,25 +351,6 @@ def reduction_of(size_average: bool | None, reduce: bool | None) -> str:
     return word
 
 
-def all_between(x: float | tuple, low: float, high: float) -> bool:
-    """Whether that holds for a number, or for all of a list."""
-    return all(low < n < high for n in (x if isinstance(x, _SEQUENCE) else (x,)))
-
-
-def split_sizes(sizes):
-    """The sizes that Unflatten is given, which refuses what are none before it has an input."""
-    if not isinstance(sizes, _SEQUENCE):
-        raise TypeError(
-            f"unflattened_size must be a tuple of ints, but found type {type(sizes).__name__}"
-        )
-    for i, n in enumerate(sizes):
-        if not isinstance(n, int):
-            raise TypeError(
-                f"unflattened_size must be tuple of ints, but found element of type {type(n).__name__} at pos {i}"
-            )
-    return sizes
-
-
 def placed(x, where: layout | None, pin_memory: bool):
     """A new tensor as its maker was told to lay it: strided, the only layout; perhaps in page-locked memory."""
     if where is not None and not isinstance(where, layout):

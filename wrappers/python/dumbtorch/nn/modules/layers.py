@@ -4,10 +4,11 @@
 import math
 
 from ... import _ops
-from ..._runtime import all_between, int_tuple, reduction_of, split_sizes
+from ..._runtime import int_tuple, reduction_of
 from ...autograd.grad_mode import no_grad
 from .. import functional
 from ..parameter import Parameter
+from .arguments import all_between, split_sizes
 from .module import Module
 
 
