@@ -19,29 +19,32 @@ inline Tensor as_rows(const Tensor& x) {
 }
 
 // Images in planes are computed with what lies between their rows, which is thrown away: how many
-// outputs there are in a row or column, and how many of these others. Transposed, `size` is that of
-// the result, of which each stride makes a phase.
+// outputs there are in a row or column, and how many of these others. A window of 3 on rows of 8
+// without padding has 6 outputs and 2 others; with a padding of 1, which two rows share, 8 and 1.
+// Transposed, `size` is that of the result, of which each stride makes a phase.
 struct Line {
   double outputs, others;
 };
 inline Line line_of(const Window& w, int d, int64_t size, bool transposed) {
   const int64_t stride = w.stride[d], beside = w.size[d] - 1;
   const int64_t padding = std::min(beside, w.padding[d]);
-  const int64_t alone = transposed ? padding : beside - padding;  // the rest serves two rows
+  const int64_t alone = transposed ? padding : beside - padding;
   return {static_cast<double>(transposed ? (size + stride - 1) / stride : size),
           static_cast<double>(stride > 1 ? beside / stride : alone)};
 }
 
 // Whether y = x with the weight takes less time channels-last, copies included. A multiply-add
 // takes 1/70 ns then, 1/75 ns in planes, 1/60 with strides. An element that is copied takes 1 ns,
-// of the result half as much; not transposed, what is won must be three times that to show.
+// of the result half as much; not transposed, what is won must be three times that to show. Narrow
+// dtypes are widened on the way, which takes longer channels-last than all that is won.
 inline bool is_worth_channels_last(const Tensor& x, const Tensor& weight, const Dims& y,
                                    const ConvGeometry& c, bool transposed) {
   const Window& w = c.window;
   const IntPair one{1, 1};
   const int64_t lanes = (y[1] + 15) / 16 * 16, pixels = y[2] * y[3];
   if (c.groups > 1 || w.dilation != one || w.size == one || pixels < 2 || 4 * lanes > 5 * y[1] ||
-      x.device() != kCpu || is_channels_last(x) || is_channels_last(weight))
+      x.device() != kCpu || info(x.dtype()).compute != x.dtype() || is_channels_last(x) ||
+      is_channels_last(weight))
     return false;
   const Line rows = line_of(w, 0, y[2], transposed), cols = line_of(w, 1, y[3], transposed);
   const double needed = rows.outputs * cols.outputs / 70;
