@@ -231,6 +231,17 @@ def test_ends_of_bessel_functions_and_gammas():
     np.testing.assert_array_equal(q.numpy(), [nan, 0, 1, 0, 1, nan, nan, nan])
 
 
+@pytest.mark.parametrize("name", ["igamma", "igammac"])
+def test_a_slope_of_an_incomplete_gamma_depends_on_both(name, both, same):
+    def run(t):
+        a = t.tensor([2.0, 3.5], dtype=t.float64, requires_grad=True)
+        x = t.tensor([1.5, 2.0], dtype=t.float64, requires_grad=True)
+        (slope,) = t.autograd.grad(getattr(t, name)(a, x).sum(), x, create_graph=True)
+        return t.autograd.grad(slope.sum(), [a, x])
+
+    same(*both(run))
+
+
 def test_incomplete_gammas_refuse(both, same):
     def run(t):
         a, x, said = t.tensor([2.0], requires_grad=True), t.tensor([1.0], requires_grad=True), []

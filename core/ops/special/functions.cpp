@@ -34,12 +34,13 @@ void check_mvlgamma(const Tensor& input, int64_t p) {
   DT_CHECK(!is_bool(input.dtype()), kRuntimeError, "The input tensor may not be a boolean tensor.");
 }
 
-// P or Q of floats. It has no derivative by `input`, which backward says if it is asked for one.
+// P or Q of floats. It has no derivative by `input`, which backward says if it is asked for one;
+// its derivative by `other` has.
 Tensor incomplete_gamma(const char* op, const Tensor& input, const Tensor& other, bool upper) {
   const DType t = result_type({input, other});
   DT_CHECK(is_floating(t), kNotImplemented, "\"", op, "_cpu\" not implemented for '", type_word(t),
            "'");
-  const Tensor y = gamma_part(input.detach(), other, upper ? 1 : 0);
+  const Tensor y = gamma_part(input, other, upper ? 1 : 0);
   if (!needs_graph(input)) return y;
   return record("IgammaBackward0", y.detach(), {y, input}, [op](BackwardCall& b) {
     DT_CHECK(!b.wants(1), kNotImplemented, "the derivative for '", op,
