@@ -47,8 +47,8 @@ Tensor reduce_class_losses(const Tensor& losses, const Tensor& target, const Cla
 // -input[target] along dimension 1, weighted; 0 where the target is ignored.
 Tensor picked_losses(const Tensor& input, const Tensor& target, const ClassLoss& loss) {
   const ValidTargets t(target, loss.ignore_index);
-  const bool may_read = input.size(1) > 0 || item(any(t.counts)).to_bool();
-  if (!may_read) return sum(input, {{1}});
+  // Of no classes there is none that ignored targets could read in its place.
+  if (input.size(1) == 0 && !item(any(t.counts)).to_bool()) return sum(input, {{1}});
   Tensor picked = neg(squeeze(gather(input, 1, unsqueeze(t.index, 1)), {{1}}));
   if (loss.weight.defined()) picked = picked * class_weights(loss.weight, t.index);
   return where(t.counts, picked, 0);

@@ -12,7 +12,8 @@ using factor::kSmall;
 using factor::Matrices;
 using factor::Strided;
 
-// What the products of a problem do not go beyond: few terms, and many columns; or many terms.
+// What the products of a problem do not go beyond: `widest` columns with `terms` terms, or `narrow`
+// ones with `longest`. Their memory is that of the larger of the two, since it grows with both.
 struct Products {
   int64_t widest, terms;
   int64_t narrow = 0, longest = 0;
