@@ -208,6 +208,23 @@ check.case("callbacks from a coroutine that is gone", function()
   check.same(calls, 1)
 end)
 
+check.case("a callback beside one that is refused is let go", function()
+  local weak = setmetatable({}, {__mode = "v"})
+  local function refused() -- whose locals are gone afterwards
+    local tag = {}
+    weak.pack = function() return tag end
+    local ok = pcall(dt.autograd_push_saved_tensors_hooks, weak.pack, 3)
+    check.same(ok, false)
+  end
+  refused()
+  for _ = 1, 1000 do -- callbacks that are let go are forgotten when enough others have come
+    dt.ones({1}, {requires_grad = true}):register_hook(function() end):remove()
+  end
+  collectgarbage()
+  collectgarbage()
+  check.same(weak.pack, nil)
+end)
+
 check.case("a function of one's own", function()
   local x = dt.tensor({3}, dt.float32, {requires_grad = true})
   local y = dt.no_grad(x.square, x)

@@ -54,7 +54,7 @@ static dtt_given given(frame* f, const dtt_item* item, any* a, const char* at) {
   } else if (a->type == CFI_type_char) { /* text ends before its blanks, as names of files do */
     v.kind = DTT_STR;
     while (item->kind != DTT_BYTES && v.n > 0 && at[v.n - 1] == ' ') v.n--;
-    v.value.p = memcpy(dtt_lend(f, v.n), at, (size_t)v.n);
+    v.value.p = dtt_copy(f, at, v.n);
   } else { /* a logical of any kind */
     v.kind = DTT_BOOL;
     v.value.i = *at != 0;

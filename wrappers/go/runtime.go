@@ -209,7 +209,9 @@ func bits(f *C.dtt_frame, v reflect.Value) uint64 {
 		return v.Uint()
 	case reflect.String:
 		room := C.dtt_lend(f, C.int64_t(v.Len()))
-		copy(unsafe.Slice((*byte)(room), v.Len()), v.String())
+		if room != nil {
+			copy(unsafe.Slice((*byte)(room), v.Len()), v.String())
+		}
 		return uint64(uintptr(room))
 	case reflect.Func:
 		return uint64(cgo.NewHandle(v))
@@ -225,6 +227,9 @@ func bits(f *C.dtt_frame, v reflect.Value) uint64 {
 // giveList copies entries to where the call finds them.
 func giveList(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) {
 	room, entry := C.dtt_give_list(f, item, first, C.int64_t(v.Len())), v.Type().Elem()
+	if room == nil {
+		return
+	}
 	switch entry.Kind() {
 	case reflect.Int, reflect.Float64, reflect.Uint8:
 		bytes := v.Len() * int(entry.Size())

@@ -233,7 +233,7 @@ static void give_list(lua_State* L, dtt_frame* f, const dtt_item* item, int slot
   }
   n = alone ? item->count : (int64_t)lua_rawlen(L, slot);
   dtt_give_list(f, item, at, n);
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < at[1].i; i++) {
     dtt_given v;
     if (alone) lua_pushvalue(L, slot);
     if (!alone) lua_rawgeti(L, slot, (int)i + 1);
@@ -342,18 +342,28 @@ static void place_arguments(lua_State* L, const dtt_function* f) {
   lua_settop(L, n + 1);
 }
 
+/* Callbacks come last: when their user data has come into being, only another callback can be
+ * refused before the library has it. */
+static void give_arguments(lua_State* L, dtt_frame* f) {
+  const dtt_item* args = f->function->args;
+  const int n = f->function->n_args;
+  int i;
+  for (i = 0; i < n && !f->status; i++)
+    if (args[i].kind != DTT_CALLBACK) give(L, f, &args[i], i + 2, f->args + args[i].cell);
+  for (i = 0; i < n && !f->status; i++)
+    if (args[i].kind == DTT_CALLBACK) give(L, f, &args[i], i + 2, f->args + args[i].cell);
+  if (!f->status) return;
+  for (i -= 2; i >= 0; i--) /* those before the one that was refused */
+    if (args[i].kind == DTT_CALLBACK) dtt_drop(f->args[args[i].cell].p);
+}
+
 /* What may run out of memory. If a callback has run, LuaJIT takes its thread for the running one
  * until this returns: it raises nothing by itself. */
 static int run_call(lua_State* L) {
   dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
-  const dtt_item *args = f->function->args, *results = f->function->results;
-  int i, of_callbacks;
-  /* A callback's user data comes into being last: nothing may fail between it and the call. */
-  for (of_callbacks = 0; of_callbacks < 2; of_callbacks++) {
-    for (i = 0; i < f->function->n_args && !f->status; i++)
-      if (of_callbacks == (args[i].kind == DTT_CALLBACK))
-        give(L, f, &args[i], i + 2, f->args + args[i].cell);
-  }
+  const dtt_item* results = f->function->results;
+  int i;
+  give_arguments(L, f);
   f->status = dtt_call(f);
   if (f->status) return 0;
   if (f->function->returns_first) lua_pushvalue(L, 2);

@@ -21,7 +21,7 @@ typedef struct dtt_frame {
   const dtt_function* function;
   dtt_room* lent;
   const char* message; /* of the call that failed: the thread may fail again, or another go on */
-  int64_t status;      /* of the first argument that the language refused */
+  int64_t status;      /* of what failed first: an argument that was refused, memory that ran out */
   const dtt_callback* callback;
   uintptr_t user_data;
   dtt_cell results[DTT_MAX_RESULTS], few[DTT_FEW], args[DTT_MAX_CELLS];
@@ -33,13 +33,23 @@ static inline void dtt_begin(dtt_frame* f, const dtt_function* function) {
   if (function->n_cells) memcpy(f->args, function->initial, function->n_cells * sizeof *f->args);
 }
 
-/* Zeros, one byte more than asked for: text ends with it, and an empty list has an address. */
+/* Zeros, one byte more than asked for: text ends with it, and an empty list has an address. NULL,
+ * and the frame's status, if memory runs out. */
 static inline void* dtt_lend(dtt_frame* f, int64_t bytes) {
   dtt_room* room = (dtt_room*)calloc(1, sizeof *room + (size_t)bytes + 1);
-  if (!room) abort();
+  if (!room) {
+    if (!f->status) f->status = dt_error_set(DT_STATUS_OUT_OF_MEMORY, "out of memory");
+    return NULL;
+  }
   room->next = f->lent;
   f->lent = room;
   return room->data;
+}
+
+/* A copy that lives as long as the frame; no text at all if memory runs out. */
+static inline void* dtt_copy(dtt_frame* f, const void* bytes, int64_t n) {
+  void* room = dtt_lend(f, n);
+  return room ? memcpy(room, bytes, (size_t)n) : (void*)"";
 }
 
 /* A frame that does not lie in memory of the language's: what runs may point into it. */
@@ -63,10 +73,11 @@ static inline void dtt_delete(dtt_frame* f) {
   free(f);
 }
 
-/* Room for the entries of a list or for bytes. */
+/* Room for the entries of a list or for bytes; none are to be given where it is NULL. */
 static inline void* dtt_give_list(dtt_frame* f, const dtt_item* item, dtt_cell* at, int64_t n) {
-  at[1].i = n;
-  return at[0].p = dtt_lend(f, item->kind == DTT_BYTES ? n : 8 * n);
+  at[0].p = dtt_lend(f, item->kind == DTT_BYTES ? n : 8 * n);
+  at[1].i = at[0].p ? n : 0;
+  return at[0].p;
 }
 
 /* The bits of a number, an address. */
@@ -213,27 +224,28 @@ static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item) {
   const void* bytes = NULL;
   const char* text = NULL;
   dt_status status;
-  int64_t i;
+  int64_t i, n = 0;
   if (!item->is_list) {
     status = dt_bytes_data((dt_bytes*)carrier, &bytes, &at[1].i);
-    if (!status) at->p = memcpy(dtt_lend(f, at[1].i), bytes, (size_t)at[1].i);
+    if (!status) at->p = dtt_copy(f, bytes, at[1].i);
   } else if (item->kind == DTT_TENSOR) {
-    status = dt_tensor_list_len((dt_tensor_list*)carrier, &at[1].i);
-    at->p = dtt_lend(f, 8 * at[1].i);
+    status = dt_tensor_list_len((dt_tensor_list*)carrier, &n);
+    if (!status) dtt_give_list(f, item, at, n);
     for (i = 0; !status && i < at[1].i; i++)
       status = dt_tensor_list_get((dt_tensor_list*)carrier, i, (dt_tensor**)at->p + i);
   } else {
-    status = dt_string_list_len((dt_string_list*)carrier, &at[1].i);
-    at->p = entry = (dtt_cell*)dtt_lend(f, 16 * at[1].i);
+    status = dt_string_list_len((dt_string_list*)carrier, &n);
+    at->p = entry = (dtt_cell*)dtt_lend(f, 16 * n);
+    at[1].i = entry ? n : 0;
     for (i = 0; !status && i < at[1].i; i++, entry += 2) {
       status = dt_string_list_get((dt_string_list*)carrier, i, &text);
       if (status) break;
       entry[1].i = (int64_t)strlen(text);
-      entry[0].p = strcpy((char*)dtt_lend(f, entry[1].i), text);
+      entry[0].p = dtt_copy(f, text, entry[1].i);
     }
   }
   dt_handle_release(carrier);
-  return status;
+  return status ? status : (dt_status)f->status;
 }
 
 /* The other way: what came out, as one of the kinds that a language knows. Names of devices and
@@ -250,8 +262,9 @@ static inline dtt_given dtt_taken(dtt_frame* f, const dtt_item* item, const dtt_
   } else if (item->kind == DTT_STR) {
     v.n = at[1].i;
   } else if (item->kind == DTT_DEVICE) {
-    char* text = (char*)dtt_lend(f, 32);
-    v.kind = DTT_STR, v.value.p = text, v.n = dtt_name_device(at, text);
+    char text[32];
+    const int n = dtt_name_device(at, text);
+    v.kind = DTT_STR, v.value.p = dtt_copy(f, text, n), v.n = f->status ? 0 : n;
   } else if (item->kind == DTT_ENUM) {
     const dtt_value* value = ((const dtt_enum*)item->of)->values;
     while (value->name && value->number != at->i) value++;
@@ -274,8 +287,8 @@ static inline dt_status dtt_call(dtt_frame* f) {
   if (is_numbers) f->results[0].p = f->few, f->results[1].i = DTT_FEW;
   if (!status) status = f->function->call(f->args, f->results);
   if (is_numbers && !status && f->results[2].i > DTT_FEW) {
-    f->results[0].p = dtt_lend(f, 8 * (f->results[1].i = f->results[2].i));
-    status = f->function->call(f->args, f->results);
+    dtt_give_list(f, item, f->results, f->results[2].i);
+    status = f->status ? (dt_status)f->status : f->function->call(f->args, f->results);
   }
   if (is_numbers) f->results[1] = f->results[2];
   for (; !status && item < end; item++)
@@ -284,7 +297,8 @@ static inline dt_status dtt_call(dtt_frame* f) {
   if (status) {
     memset(f->results, 0, sizeof f->results);
     message = dt_error_message();
-    f->message = strcpy((char*)dtt_lend(f, (int64_t)strlen(message)), message);
+    f->message = (const char*)dtt_copy(f, message, (int64_t)strlen(message));
+    if (!*f->message) f->message = "out of memory";
   }
   return status;
 }
@@ -309,7 +323,7 @@ static inline dt_status dtt_keep(dtt_frame* f, const dtt_item* item, const dtt_c
   if (item->is_list) dtt_give_list(f, item, at, n);
   for (i = 0; item->kind == DTT_TENSOR && !status && i < n; i++)
     if (from[i]) status = dt_tensor_alias(from[i], (dt_tensor**)(item->is_list ? at->p : at) + i);
-  return status;
+  return status ? status : (dt_status)f->status;
 }
 
 /* What the language gives in f->results, its own tensors: the library gets others. */

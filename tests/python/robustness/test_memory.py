@@ -1,5 +1,15 @@
 """Memory runs out: an error that says of what, and a library that works on."""
 
+import os
+import resource
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+BUILD = Path(os.environ.get("DT_BUILD_DIR", Path(__file__).parents[3] / "build"))
+
 LIMITED = """
     import gc, resource
     import dumbtorch as dt
@@ -136,3 +146,29 @@ def test_in_place_writes_leave_the_target(python):
     works()
     """
     )
+
+
+# The script waits until its memory is limited.
+LUA = """
+    local dt, numbers = require("dumbtorch"), {}
+    for i = 1, 1000000 do numbers[i] = i end
+    print("ready") io.flush() io.read()
+    print(pcall(dt.zeros, numbers))
+    print(dt.ones({2}):sum():item() == 2)
+"""
+
+
+@pytest.mark.parametrize("lua", ["lua5.4", "luajit"])
+def test_a_long_list_from_lua(lua):
+    if not (shutil.which(lua) and (BUILD / lua / "dumbtorch.so").exists()):
+        pytest.skip(f"no {lua}")
+    with subprocess.Popen(
+        [lua, "-e", LUA], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"LUA_CPATH": f"{BUILD}/{lua}/?.so;;"},
+    ) as script:  # fmt: skip
+        assert script.stdout.readline() == "ready\n"
+        pages = int(Path(f"/proc/{script.pid}/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + (1 << 20)
+        resource.prlimit(script.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        out, _ = script.communicate("\n")
+    assert (out.split("\n"), script.returncode) == (["false\tout of memory", "true", ""], 0)
