@@ -360,10 +360,17 @@ def test_factors_before_what_they_multiply(call, both, same):
         same(*both(run))
 
 
-@pytest.mark.parametrize("call", ["x.add(x, 2)", "x.addmm(1, 2, 3, x, x)", "x.addcmul(x, 2, 2)"])
+NO_OLD_FORMS = (
+    "x.add(x, 2)", "x.addmm(1, 2, 3, x, x)", "x.addcmul(x, 2, 2)", "addcdiv(x, x, 2, x)", "addmm(x, x, 2, x)",
+    "addmm(2, 3, x, x, x)", "addcmul(2, x, x, x)",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("call", NO_OLD_FORMS)
 def test_what_is_no_old_form(call):
-    with pytest.raises(TypeError):
-        eval(call, {"x": dt.ones(2, 2)})
+    for t in (dt, pytest.importorskip("torch")):
+        with pytest.raises(TypeError):
+            eval(call, {**vars(t), "x": t.ones(2, 2)})
 
 
 CONSTRUCTORS = (

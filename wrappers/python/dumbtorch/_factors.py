@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import wraps
 
 from . import _ops
 from ._tensor_type import TensorBase
 
 
-def _also_factors_first(name: str, operands: int, *factors: str):
-    """PyTorch's old form too, where factors stand by position before what they multiply: x.add_(2, y) is
-    x.add_(y, alpha=2), addmm(beta, x, alpha, a, b) is addmm(x, a, b, beta=beta, alpha=alpha)."""
+def _also_factors_first(name: str, forms: set, *factors: str):
+    """PyTorch's old forms too, where factors stand by position before what they multiply: addmm(beta, x, alpha, a, b)
+    is addmm(x, a, b, beta=beta, alpha=alpha). A form has an x for a tensor and a 1 for a number."""
     function = getattr(_ops, name)
 
     @wraps(function)
     def call(*args, **options):
-        if len(args) > operands and isinstance(args[-1], TensorBase):
-            tensors = [x for x in args if isinstance(x, TensorBase)]
-            numbers = [x for x in args if not isinstance(x, TensorBase)]
-            if len(tensors) == operands and len(numbers) <= len(factors):
+        if len(args) > 3 and isinstance(args[-1], TensorBase):
+            are_tensors = [isinstance(x, TensorBase) for x in args]
+            if "".join("1x"[is_tensor] for is_tensor in are_tensors) in forms:
+                tensors = itertools.compress(args, are_tensors)
+                numbers = (x for x in args if not isinstance(x, TensorBase))
                 return function(*tensors, **dict(zip(factors, numbers, strict=False)), **options)
         return function(*args, **options)
 
@@ -39,8 +41,11 @@ def _also_alpha_first(name: str):
 
 
 _FACTORS = {
-    **dict.fromkeys(("addcmul", "addcdiv"), (3, "value")),
-    **dict.fromkeys(("addmm", "addmv", "addr", "addbmm", "baddbmm"), (3, "beta", "alpha")),
+    **dict.fromkeys(("addcmul", "addcdiv"), ({"x1xx"}, "value")),
+    **dict.fromkeys(
+        ("addmm", "addmv", "addr", "addbmm", "baddbmm"),
+        ({"1xxx", "1x1xx", "x1xx", "x11xx"}, "beta", "alpha"),
+    ),
 }
 FACTORS_FIRST = {
     name + end: _also_factors_first(name + end, *form)

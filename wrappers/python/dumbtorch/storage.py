@@ -169,15 +169,17 @@ def _tensor_of_buffer(buffer, byte_order, count: int, offset: int, dtype):
         raise ValueError(
             f"buffer has only {left // each} elements after offset {offset}, but specified a size of {count}"
         )
-    data = bytes(memory[offset : offset + count * each])
+    given = data = bytearray(memory[offset : offset + count * each])
     if byte_order not in (None, "native", sys.byteorder):
-        data = bytes(data[i + each - 1 - 2 * (i % each)] for i in range(len(data)))
+        data = bytearray(len(given))
+        for k in range(each):
+            data[k::each] = given[each - 1 - k :: each]
     if dtype is bool_:
-        data = bytes(map(bool, data))
+        data = bytearray(map(bool, data))
     from ._creation import from_bytes
     from ._tensor import Tensor
 
-    return from_bytes(Tensor, data, (count,), dtype, False)
+    return from_bytes(Tensor, bytes(data), (count,), dtype, False)
 
 
 class _OfDtype(type):
