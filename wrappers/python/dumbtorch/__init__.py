@@ -84,7 +84,7 @@ from ._by_position import (  # noqa: E402
     poisson_nll_loss,
     triplet_margin_loss,
 )
-from ._checks import (  # noqa: E402
+from ._conditions import (  # noqa: E402
     _assert_async,
     _check,
     _check_index,
