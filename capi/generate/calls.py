@@ -190,17 +190,19 @@ def _declarations(kernel: Kernel, backend: str) -> list[str]:
 
 def _table(schema: Schema, backend: str) -> str:
     parts = [_HEADER + _TABLE_INTRO, *_table_includes(schema)]
+    add = "add"
     if backend != "cpu":
-        parts += ['#include "kernels/calls/read_call.h"']
+        parts += ['#include "kernels/calls/read_call.h"', '#include "kernels/cuda/captured_call.h"']
+        add = "add_captured"
     parts += ["", f"namespace dt::{backend} {{\n"]
     parts += ["void add_kernels(dt_registry* registry) {", "  using namespace calls;"]
     for k in schema.kernels.values():
         entries = f"run<{text.camel(k.call.name)}, kernels::{k.name}>"
         if backend in k.workspace:
             entries += f", workspace<{text.camel(k.call.name)}, kernels::{k.name}_workspace>"
-        parts.append(f'  add(registry, "{k.name}", {entries});')
+        parts.append(f'  {add}<{entries}>(registry, "{k.name}");')
     parts += [
-        f'  add(registry, "{name}", run<Pointwise, kernels::{name}>);'
+        f'  {add}<run<Pointwise, kernels::{name}>>(registry, "{name}");'
         for name in schema.pointwise_kernels
     ]
     parts += ["}\n", f"}}  // namespace dt::{backend}\n"]

@@ -19,9 +19,9 @@ int64_t workspace(const dt_stream* stream, const dt_call* call) {
   return kWorkspace(stream, read_call<Call>(call));
 }
 
-inline void add(dt_registry* registry, const char* op, dt_kernel* kernel,
-                dt_workspace* workspace = nullptr) {
-  registry->add(registry, op, kernel, workspace);
+template <dt_kernel* kKernel, dt_workspace* kWorkspace = nullptr>
+void add(dt_registry* registry, const char* op) {
+  registry->add(registry, op, kKernel, kWorkspace);
 }
 
 }  // namespace dt::calls

@@ -14,7 +14,8 @@ constexpr int64_t kLargestSmall = kMiB;  // blocks up to this come from small se
 constexpr int64_t kSmallSegment = 2 * kMiB;
 constexpr int64_t kLargestShared = 10 * kMiB;  // blocks below this come from shared segments
 constexpr int64_t kSharedSegment = 20 * kMiB;
-constexpr int64_t kSegmentStep = 2 * kMiB;  // larger segments are multiples of this
+constexpr int64_t kMostResting = 32 * kMiB;  // of a graph that is captured
+constexpr int64_t kSegmentStep = 2 * kMiB;   // larger segments are multiples of this
 // Nobody has as much, and sums with it do not overflow.
 constexpr int64_t kMaxBytes = int64_t{1} << 60;
 
@@ -78,7 +79,11 @@ struct Allocator::Pool {
 
 struct Allocator::Arena {
   Pool small{this, true, {}}, large{this, false, {}};
-  int64_t taken = 0;      // blocks that are not free
+  int64_t taken = 0;  // blocks that are not free
+  // Released while the graph is captured, oldest first: see rest().
+  std::deque<Block*> resting;
+  int64_t resting_bytes = 0;
+  bool is_recording = false;
   bool is_needed = true;  // the graph exists; always true for the arena of no graph
 };
 
@@ -139,6 +144,11 @@ int32_t Allocator::add_segment(Pool& pool, int64_t size, void* stream, Block** b
   const int64_t bytes = segment_bytes(size);
   void* memory = nullptr;
   int32_t code = driver_.allocate(bytes, &memory, fault);
+  if (code == DT_KERNEL_OUT_OF_MEMORY && pool.arena->resting_bytes > 0) {
+    wake(*pool.arena, 0);
+    *block = take_best_fit(pool, size, stream);
+    if (*block) return DT_KERNEL_OK;
+  }
   if (code == DT_KERNEL_OUT_OF_MEMORY && driver_.may_free()) {
     wait_for_uses();
     // What waited may have become the very block that is wanted.
@@ -194,12 +204,31 @@ void Allocator::release(void* address) {
   taken_.erase(found);
   allocated_ -= block->size;
   if (block->users.empty()) {
-    make_free(block);
+    rest(block);
     drop_finished_arenas();
   } else if (is_captured(*block)) {
     deferred_.push_back(block);
   } else {
     record_uses(block);
+  }
+}
+
+// What a graph's call releases, and another takes at once, would make that one wait for whoever
+// used it. So a block rests for a while.
+void Allocator::rest(Block* block) {
+  Arena& arena = *block->pool->arena;
+  if (!arena.is_recording || block->size > kMostResting) return make_free(block);
+  arena.resting.push_back(block);
+  arena.resting_bytes += block->size;
+  wake(arena, kMostResting);
+}
+
+// Lets the oldest go until not more than `most` bytes rest.
+void Allocator::wake(Arena& arena, int64_t most) {
+  while (arena.resting_bytes > most) {
+    arena.resting_bytes -= arena.resting.front()->size;
+    make_free(arena.resting.front());
+    arena.resting.pop_front();
   }
 }
 
@@ -329,11 +358,14 @@ void Allocator::reset_peaks() {
 Allocator::Arena* Allocator::begin_capture(uint64_t capture) {
   const std::lock_guard<std::mutex> lock(mutex_);
   arenas_.push_back(std::make_unique<Arena>());
+  arenas_.back()->is_recording = true;
   return captures_[capture] = arenas_.back().get();
 }
 
 void Allocator::end_capture(Arena* arena) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  arena->is_recording = false;
+  wake(*arena, 0);
   for (auto i = captures_.begin(); i != captures_.end();)
     i = i->second == arena ? captures_.erase(i) : std::next(i);
   if (!captures_.empty()) return;

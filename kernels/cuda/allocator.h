@@ -73,6 +73,8 @@ class Allocator {
   void explain_shortage(int64_t bytes, dt_fault* fault);
   static bool is_worth_splitting(const Block& block, int64_t size);
   void split(Block* block, int64_t size);
+  void rest(Block* block);
+  void wake(Arena& arena, int64_t most);
   void make_free(Block* block);
   void absorb(Block* block, Block* neighbour);
   bool is_captured(const Block& block);

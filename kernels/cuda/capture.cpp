@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 
+#include "kernels/cuda/captured_call.h"
 #include "kernels/cuda/runtime.h"
 
 namespace dt::cuda {
@@ -23,6 +24,7 @@ struct Graph {
 struct Recording {
   uint64_t id;
   Graph graph;
+  std::map<cudaStream_t, StreamOrder> orders;
 };
 
 std::atomic<int> underway{0};
@@ -68,10 +70,17 @@ uint64_t capture_of(cudaStream_t stream) {
   return status == cudaStreamCaptureStatusNone ? 0 : id;
 }
 
-// In a graph only a kernel can let its successor come: not a copy, nor several branches at once.
-bool may_start_early(int32_t device, cudaStream_t stream) {
-  if (!find_device(device)->kernels_wait) return false;
-  if (underway == 0) return true;
+StreamOrder* order_of(cudaStream_t stream) {
+  const uint64_t id = capture_of(stream);
+  if (id == 0) return nullptr;
+  const std::lock_guard<std::mutex> lock(recordings_mutex());
+  for (auto& [origin, recording] : recordings()) {
+    if (recording.id == id) return &recording.orders[stream];
+  }
+  return nullptr;
+}
+
+cudaStreamCaptureStatus nodes_before(cudaStream_t stream, std::vector<cudaGraphNode_t>* nodes) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaGraphNode_t* before = nullptr;
   const cudaGraphEdgeData* edges = nullptr;
@@ -84,10 +93,20 @@ bool may_start_early(int32_t device, cudaStream_t stream) {
       cudaStreamGetCaptureInfo_v3(stream, &status, nullptr, nullptr, &before, &edges, &count);
 #endif
   ignore(error);
-  if (error) return false;
-  if (status == cudaStreamCaptureStatusNone) return true;
+  if (error) return cudaStreamCaptureStatusInvalidated;
+  nodes->assign(before, before + count);
+  return status;
+}
+
+// In a graph only a kernel can let its successor come: not a copy, nor several branches at once.
+bool may_start_early(int32_t device, cudaStream_t stream) {
+  if (!find_device(device)->kernels_wait) return false;
+  if (underway == 0) return true;
+  std::vector<cudaGraphNode_t> before;
+  const cudaStreamCaptureStatus status = nodes_before(stream, &before);
+  if (status != cudaStreamCaptureStatusActive) return status == cudaStreamCaptureStatusNone;
   cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
-  if (count == 1) ignore(cudaGraphNodeGetType(before[0], &type));
+  if (before.size() == 1) ignore(cudaGraphNodeGetType(before[0], &type));
   return type == cudaGraphNodeTypeKernel;
 }
 
@@ -129,10 +148,10 @@ int32_t capture_begin(int32_t device, void* stream, dt_fault* fault) {
   ++underway;
   ++underway_on[device];
   ++of_thread;
-  Recording recording = {capture_of(origin), {}};
+  Recording recording = {capture_of(origin), {}, {}};
   recording.graph.arena = allocator.begin_capture(recording.id);
   const std::lock_guard<std::mutex> lock(recordings_mutex());
-  recordings()[origin] = recording;
+  recordings()[origin] = std::move(recording);
   return DT_KERNEL_OK;
 }
 

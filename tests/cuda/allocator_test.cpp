@@ -223,9 +223,11 @@ void test_graph_pool() {
   CHECK(d.allocations == 3);
   d.allocator.empty_cache();  // ignored: the fake driver refuses to free now
   d.drop(a);
-  CHECK(d.get(kMiB) == a);  // freed during the capture, reused in it
+  void* const big = d.get(40 * kMiB);
+  d.drop(big);
+  CHECK(d.get(40 * kMiB) == big);  // freed during the capture, reused in it
   void* const kept = d.get(3 * kMiB);
-  d.drop(a);
+  d.drop(big);
   d.captures.clear();
   d.allocator.end_capture(arena);
 
@@ -237,8 +239,33 @@ void test_graph_pool() {
   d.allocator.drop_graph(arena);
   CHECK(d.held() == held);  // one block is still held
   d.drop(kept);
-  CHECK(d.held() == held - 22 * kMiB);
+  CHECK(d.held() == held - 62 * kMiB);
   CHECK(d.memory().reserved == d.held());
+}
+
+// What a call of a graph has released rests, so that the next call does not wait for its users.
+void test_rest_in_a_capture() {
+  Device d;
+  d.captures[kMain] = 7;
+  Allocator::Arena* const arena = d.allocator.begin_capture(7);
+  void* const a = d.get(kMiB);
+  void* const b = d.get(kMiB);
+  d.drop(a);
+  d.drop(b);
+  for (int released = 3; released <= 32; ++released) {
+    void* const other = d.get(kMiB);
+    CHECK(other != a && other != b);
+    d.drop(other);
+  }
+  void* const c = d.get(kMiB);
+  CHECK(c != a && c != b);
+  d.drop(c);
+  CHECK(d.get(kMiB) == a);  // the first that was released, now that 32 MiB more rest
+  d.drop(a);
+  d.captures.clear();
+  d.allocator.end_capture(arena);
+  d.allocator.drop_graph(arena);
+  CHECK(d.held() == 0);
 }
 
 void test_graph_outlives_its_blocks() {
@@ -289,6 +316,10 @@ void test_out_of_memory_during_capture() {
   d.captures[kMain] = 1;
   Allocator::Arena* const arena = d.allocator.begin_capture(1);
   CHECK(d.is_out(40 * kMiB));
+  void* const a = d.get(20 * kMiB);
+  d.drop(a);
+  CHECK(d.get(20 * kMiB) == a);  // rests no longer where there is no other
+  d.drop(a);
   d.captures.clear();
   d.allocator.end_capture(arena);
   d.allocator.drop_graph(arena);
@@ -406,6 +437,7 @@ int main() {
   test_use_on();
   test_graph_pool();
   test_graph_outlives_its_blocks();
+  test_rest_in_a_capture();
   test_release_during_capture();
   test_out_of_memory_during_capture();
   test_fragmentation();

@@ -1,6 +1,7 @@
 """What a GPU adds: copies, streams, events, memory, late index errors, captured steps. On a machine without one, what
 is said about it."""
 
+import random
 import threading
 
 import dumbtorch as dt
@@ -396,6 +397,59 @@ def test_captured_kernels_wait_for_what_they_read():
     captured = dt.capture(work, inputs[0])
     for x in inputs:
         assert captured(x).tolist() == work(x).tolist()
+
+
+# Of two matrices; what changes the first one in place.
+MAKE = [
+    lambda x, y, index: x @ y / 8,
+    lambda x, y, index: x.softmax(1) + y,
+    lambda x, y, index: x.cumsum(0).tanh() * y.sum(0).tanh(),
+    lambda x, y, index: x.sort(dim=1)[0] * y.tanh(),
+    lambda x, y, index: dt.where(x > 0, y, x),
+    lambda x, y, index: x[index].sum(0) / 8 + y,
+]
+CHANGE = [
+    lambda x, y, index: x.copy_(y.tanh()),
+    lambda x, y, index: x[::2].mul_(0.5),
+    lambda x, y, index: x[:, 3:40].copy_(y[:, :37].sigmoid()),
+    lambda x, y, index: x.index_add_(0, index, y[index].tanh()).tanh_(),
+]
+
+
+def random_calls(seed):
+    """Calls on tensors that live on, on parts of them and on what calls before have made, in the order of a program."""
+    rng = random.Random(seed)
+    state = [dt.randn(64, 64, device="cuda") for _ in range(6)]
+    index = dt.randint(0, 64, (200,), device="cuda")
+
+    def part(x):
+        first = rng.randrange(33)
+        return rng.choice([x, x.t(), x[:, ::2].repeat(1, 2), x[first : first + 32].repeat(2, 1)])
+
+    def calls():
+        tensors = list(state)
+        for _ in range(60):
+            made = rng.choice(MAKE)(part(rng.choice(tensors)), part(rng.choice(tensors)), index)
+            if rng.random() < 0.5:
+                tensors.append(made)
+            else:
+                rng.choice(CHANGE)(rng.choice(tensors), made, index)
+
+    return state, calls
+
+
+@needs_gpu
+@pytest.mark.parametrize("seed", range(8))
+def test_captured_calls_keep_their_order(seed):
+    """A graph runs calls at the same time that have nothing to do with each other, and only those."""
+    results = {}
+    for captured in (False, True):
+        dt.manual_seed(seed)
+        state, calls = random_calls(seed)
+        run = dt.capture(calls, warmup=0) if captured else calls
+        run()
+        results[captured] = [x.tolist() for x in state]
+    assert results[True] == results[False]
 
 
 @needs_gpu
