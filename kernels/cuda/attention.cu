@@ -9,8 +9,9 @@
 namespace dt::cuda {
 namespace {
 
-template <class Products>
-constexpr int kForwardKeys = sizeof(typename Products::Element) == 2 ? 64 : 32;
+// Keys that are in shared memory at a time.
+template <class Products, int kLength>
+constexpr int kForwardKeys = sizeof(typename Products::Element) == 2 || kLength <= 32 ? 64 : 32;
 
 // The largest number among the lanes that share a row, and their sum.
 __device__ __forceinline__ float largest_of_row(float x) {
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(kAttentionThreads)
                       HeadMatrices<const typename Products::Element> value, Scoring scoring,
                       int group) {
   using T = typename Products::Element;
-  constexpr int kKeys = kForwardKeys<Products>, kPitch = kLength + Products::kPadding;
+  constexpr int kKeys = kForwardKeys<Products, kLength>, kPitch = kLength + Products::kPadding;
   extern __shared__ __align__(16) unsigned char shared[];
   T* const queries = reinterpret_cast<T*>(shared);
   T* const keys = queries + kBlockRows * kPitch;
@@ -120,8 +121,8 @@ __global__ void __launch_bounds__(kAttentionThreads)
 template <class Products, int kLength>
 int32_t run_forward(const dt_stream* stream, const calls::Attention& call) {
   using T = typename Products::Element;
-  constexpr int64_t kBytes =
-      (kBlockRows + 2 * kForwardKeys<Products>)*(kLength + Products::kPadding) * int64_t{sizeof(T)};
+  constexpr int64_t kRows = kBlockRows + 2 * kForwardKeys<Products, kLength>;
+  constexpr int64_t kBytes = kRows * (kLength + Products::kPadding) * int64_t{sizeof(T)};
   if (resident_blocks(stream->device, 1, kBytes) == 0) return DT_KERNEL_UNSUPPORTED;
   constexpr auto kKernel = attention_forward<Products, kLength>;
   if (const int32_t result = allow_shared<kKernel>(stream, kBytes)) return result;

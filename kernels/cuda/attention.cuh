@@ -1,6 +1,8 @@
 // What attention's kernels share: operands, blocks of rows in shared memory, the scores of a block.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/calls/attention.gen.h"
 #include "kernels/cuda/async_copy.cuh"
 #include "kernels/cuda/shared.cuh"
@@ -54,21 +56,25 @@ struct Scoring {
     for (int d = 0; d < 4 && m; ++d) mask_stride[d] = m->strides[d];
   }
 
+  // Whether the place alone says that the query does not see the key.
+  __device__ __forceinline__ bool is_hidden(int query, int key) const {
+    return query >= queries || key >= keys || (is_causal && key > query);
+  }
+  // What the mask adds to a score: it is of truth values, of floats, or of the query's type.
+  __device__ __forceinline__ float added(int b, int h, int query, int key) const {
+    const int64_t at =
+        b * mask_stride[0] + h * mask_stride[1] + query * mask_stride[2] + key * mask_stride[3];
+    if (mask_dtype == dtype_of<bool>) return static_cast<const bool*>(mask)[at] ? 0.0f : -INFINITY;
+    if (mask_dtype == dtype_of<float>) return static_cast<const float*>(mask)[at];
+    if (mask_dtype == dtype_of<BFloat16>)
+      return static_cast<float>(static_cast<const BFloat16*>(mask)[at]);
+    return static_cast<float>(static_cast<const Float16*>(mask)[at]);
+  }
   // The score of a query and a key, in units of log2(e), from their product.
   __device__ __forceinline__ float of(float product, int b, int h, int query, int key) const {
-    if (query >= queries || key >= keys || (is_causal && key > query)) return -INFINITY;
-    float score = product * scale;
-    if (mask != nullptr) {
-      const int64_t at =
-          b * mask_stride[0] + h * mask_stride[1] + query * mask_stride[2] + key * mask_stride[3];
-      const float m = load_as<float>(mask, mask_dtype, at);
-      if (mask_dtype == dtype_of<bool>) {
-        score += m != 0 ? 0.0f : -INFINITY;
-      } else {
-        score += m;
-      }
-    }
-    return score * kLog2E;
+    if (is_hidden(query, key)) return -INFINITY;
+    const float score = product * scale;
+    return (mask != nullptr ? score + added(b, h, query, key) : score) * kLog2E;
   }
   // The same of a key that is not hidden: what a mask of truth values says is known by then.
   __device__ __forceinline__ float of_seen(float product, int b, int h, int query, int key) const {
@@ -120,16 +126,29 @@ template <bool kOfKeys, int kTiles>
 __device__ __forceinline__ void score(float (&products)[kTiles][4], const Scoring& scoring, int b,
                                       int h, int query, int key) {
   const int queries = kOfKeys ? 8 * kTiles : 16, keys = kOfKeys ? 16 : 8 * kTiles;
-  const bool plain = query + queries <= scoring.queries && scoring.is_plain(query, key, key + keys);
+  const auto make_each = [&](const auto& score_of) {
 #pragma unroll
-  for (int j = 0; j < kTiles; ++j) {
+    for (int j = 0; j < kTiles; ++j) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int row = lane_group() + i / 2 * 8, column = 8 * j + lane_pair() + i % 2;
-      products[j][i] = plain ? products[j][i] * (scoring.scale * kLog2E)
-                             : scoring.of(products[j][i], b, h, query + (kOfKeys ? column : row),
-                                          key + (kOfKeys ? row : column));
+      for (int i = 0; i < 4; ++i) {
+        const int row = lane_group() + i / 2 * 8, column = 8 * j + lane_pair() + i % 2;
+        products[j][i] = score_of(products[j][i], query + (kOfKeys ? column : row),
+                                  key + (kOfKeys ? row : column));
+      }
     }
+  };
+  const float factor = scoring.scale * kLog2E;
+  // Each way has code of its own, so that what is run lies together: kernels of short sequences
+  // wait for little else than their instructions.
+  if (query + queries <= scoring.queries && scoring.is_plain(query, key, key + keys)) {
+    make_each([&](float product, int, int) { return product * factor; });
+  } else if (scoring.mask == nullptr) {
+    make_each([&](float product, int query, int key) {
+      return scoring.is_hidden(query, key) ? -INFINITY : product * factor;
+    });
+  } else {
+    make_each(
+        [&](float product, int query, int key) { return scoring.of(product, b, h, query, key); });
   }
 }
 
@@ -178,12 +197,13 @@ inline bool has_kernel(const dt_view& query, const dt_view& key, const dt_view& 
          query.sizes[1] <= kMostBlocks;
 }
 
-// Calls f(Products(), features) for a dtype and the smallest of 64 and 128 that has room for both
-// sizes.
+// Calls f(Products(), features) for a dtype and the smallest of 32, 64 and 128 that has room for
+// both sizes.
 template <class Products, class F>
 int32_t with_length(const dt_view& query, const dt_view& value, const F& f) {
-  if (query.sizes[3] <= 64 && value.sizes[3] <= 64)
-    return f(Products(), std::integral_constant<int, 64>());
+  const int64_t features = std::max(query.sizes[3], value.sizes[3]);
+  if (features <= 32) return f(Products(), std::integral_constant<int, 32>());
+  if (features <= 64) return f(Products(), std::integral_constant<int, 64>());
   return f(Products(), std::integral_constant<int, 128>());
 }
 

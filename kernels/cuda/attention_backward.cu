@@ -1,9 +1,9 @@
 // Gradients of attention: with p the weights, which are computed again, o the result and g its
 // gradient,
 //   dv = p^T @ g,  ds = p * (g @ v^T - sum(g * o)),  dq = scale * ds @ k,  dk = scale * ds^T @ q.
-// Nothing is added from two blocks: one pass gives 64 keys to a block, which meets all queries, and
-// one 64 queries, which meet all keys. Both have the same shape: rows that stay, and columns that
-// pass by.
+// Nothing is added from two blocks: some have 64 keys, which meet all queries, and some 64 queries,
+// which meet all keys. Both have the same shape: rows that stay, and columns that pass by. They are
+// one kernel, since small problems have too few blocks of either to fill a device.
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/cudnn_attention.h"
 
@@ -12,22 +12,29 @@ namespace {
 
 // Columns that are in shared memory at a time.
 template <class Products, int kLength>
-constexpr int kColumns = (sizeof(typename Products::Element) == 2 ? 4096 : 2048) / kLength;
+constexpr int kColumns = std::min((sizeof(typename Products::Element) == 2 ? 4096 : 2048) / kLength,
+                                  kBlockRows);
 
-// delta [B,H,M] = the sums of g * y along rows, a warp each.
+constexpr int kDeltaLanes = 8, kDeltaRows = kAttentionThreads / kDeltaLanes;
+
+// delta [B,H,M] = the sums of g * y along rows, kDeltaLanes to each.
 template <class T>
 __global__ void __launch_bounds__(kAttentionThreads)
     attention_delta(float* delta, HeadMatrices<const T> g, HeadMatrices<const T> y) {
-  const int row = blockIdx.x * kAttentionWarps + threadIdx.x / 32, h = blockIdx.y, b = blockIdx.z;
+  const int row = blockIdx.x * kDeltaRows + threadIdx.x / kDeltaLanes, h = blockIdx.y,
+            b = blockIdx.z;
+  const int lane = threadIdx.x % kDeltaLanes;
+  const bool exists = row < g.rows;
   begin_kernel();
-  if (row >= g.rows) return;
   const T *const from_g = g.at(b, h, row), *const from_y = y.at(b, h, row);
   float sum = 0;
-  for (int j = threadIdx.x % 32; j < g.features; j += 32)
+#pragma unroll 4
+  for (int j = lane; exists && j < g.features; j += kDeltaLanes)
     sum += static_cast<float>(from_g[j]) * static_cast<float>(from_y[j]);
 #pragma unroll
-  for (int distance = 16; distance > 0; distance /= 2) sum += __shfl_xor_sync(~0u, sum, distance);
-  if (threadIdx.x % 32 == 0) delta[(int64_t{b} * gridDim.y + h) * g.rows + row] = sum;
+  for (int distance = kDeltaLanes / 2; distance > 0; distance /= 2)
+    sum += __shfl_xor_sync(~0u, sum, distance);
+  if (lane == 0 && exists) delta[(int64_t{b} * gridDim.y + h) * g.rows + row] = sum;
 }
 
 // What both passes read.
@@ -69,28 +76,29 @@ __device__ __forceinline__ void load_statistics(float* lse, float* delta,
   }
 }
 
-// 64 keys, of a head that a group of the queries' heads shares.
-template <class Products, int kLength>
-__global__ void __launch_bounds__(kAttentionThreads)
-    attention_gradient_of_keys(HeadMatrices<typename Products::Element> gkey,
-                               HeadMatrices<typename Products::Element> gvalue,
-                               BackwardOperands<typename Products::Element> in) {
-  using T = typename Products::Element;
+// Gradients that are not wanted have no data.
+template <class T>
+struct Gradients {
+  HeadMatrices<T> query, key, value;
+};
+
+// 64 keys from `first` on, of a head that a group of the queries' heads shares.
+template <class Products, int kLength, class T = typename Products::Element>
+__device__ __forceinline__ void gradient_of_keys(const Gradients<T>& to,
+                                                 const BackwardOperands<T>& in, T* shared, int b,
+                                                 int shared_head, int first) {
   constexpr int kWide = kColumns<Products, kLength>, kPitch = kLength + Products::kPadding;
-  extern __shared__ __align__(16) unsigned char shared[];
-  T* const keys = reinterpret_cast<T*>(shared);
+  T* const keys = shared;
   T* const values = keys + kBlockRows * kPitch;
   T* const queries = values + kBlockRows * kPitch;
   T* const gs = queries + kWide * kPitch;
   float* const lse = reinterpret_cast<float*>(gs + kWide * kPitch);
   float* const delta = lse + kWide;
-  const int first = blockIdx.x * kBlockRows, shared_head = blockIdx.y, b = blockIdx.z;
   const int warp_row = threadIdx.x / 32 * 16;
   const int begin = in.scoring.is_causal ? first / kWide * kWide : 0;
   float key_sums[kLength / 8][4], value_sums[kLength / 8][4];
   clear(key_sums);
   clear(value_sums);
-  begin_kernel();
   fetch_rows<Products, kLength, kBlockRows>(keys, in.key, b, shared_head, first);
   fetch_rows<Products, kLength, kBlockRows>(values, in.value, b, shared_head, first);
   for (int h = shared_head * in.group; h < (shared_head + 1) * in.group; ++h) {
@@ -115,29 +123,26 @@ __global__ void __launch_bounds__(kAttentionThreads)
   }
   wait_copies<0>();
   const float scales[2] = {in.scoring.scale, in.scoring.scale}, ones[2] = {1, 1};
-  if (gkey.data) store_sums<kLength>(gkey, b, shared_head, first + warp_row, key_sums, scales);
-  if (gvalue.data) store_sums<kLength>(gvalue, b, shared_head, first + warp_row, value_sums, ones);
+  if (to.key.data) store_sums<kLength>(to.key, b, shared_head, first + warp_row, key_sums, scales);
+  if (to.value.data)
+    store_sums<kLength>(to.value, b, shared_head, first + warp_row, value_sums, ones);
 }
 
-// 64 queries of a head.
-template <class Products, int kLength>
-__global__ void __launch_bounds__(kAttentionThreads)
-    attention_gradient_of_queries(HeadMatrices<typename Products::Element> gquery,
-                                  BackwardOperands<typename Products::Element> in) {
-  using T = typename Products::Element;
+// 64 queries of a head from `first` on.
+template <class Products, int kLength, class T = typename Products::Element>
+__device__ __forceinline__ void gradient_of_queries(const Gradients<T>& to,
+                                                    const BackwardOperands<T>& in, T* shared, int b,
+                                                    int h, int first) {
   constexpr int kWide = kColumns<Products, kLength>, kPitch = kLength + Products::kPadding;
-  extern __shared__ __align__(16) unsigned char shared[];
-  T* const queries = reinterpret_cast<T*>(shared);
+  T* const queries = shared;
   T* const gs = queries + kBlockRows * kPitch;
   T* const keys = gs + kBlockRows * kPitch;
   T* const values = keys + kWide * kPitch;
   float* const lse = reinterpret_cast<float*>(values + kWide * kPitch);
   float* const delta = lse + kBlockRows;
-  const int first = (gridDim.x - 1 - blockIdx.x) * kBlockRows, h = blockIdx.y, b = blockIdx.z;
   const int warp_row = threadIdx.x / 32 * 16, end = in.scoring.last_key(first + kBlockRows);
   float sums[kLength / 8][4];
   clear(sums);
-  begin_kernel();
   fetch_rows<Products, kLength, kBlockRows>(queries, in.query, b, h, first);
   fetch_rows<Products, kLength, kBlockRows>(gs, in.g, b, h, first);
   load_statistics<kBlockRows>(lse, delta, in, b, h, first);
@@ -159,7 +164,33 @@ __global__ void __launch_bounds__(kAttentionThreads)
   }
   wait_copies<0>();
   const float scales[2] = {in.scoring.scale, in.scoring.scale};
-  store_sums<kLength>(gquery, b, h, first + warp_row, sums, scales);
+  store_sums<kLength>(to.query, b, h, first + warp_row, sums, scales);
+}
+
+// How blocks are dealt out: first those of keys, then those of queries. 0 where nothing is wanted.
+struct GradientBlocks {
+  int per_shared_head, per_head;
+  int of_keys, of_queries;
+};
+
+template <class Products, int kLength, class T = typename Products::Element>
+__global__ void __launch_bounds__(kAttentionThreads)
+    attention_gradients(Gradients<T> to, BackwardOperands<T> in, GradientBlocks blocks) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  T* const memory = reinterpret_cast<T*>(shared);
+  int block = static_cast<int>(blockIdx.x);
+  const int b = static_cast<int>(blockIdx.y);
+  begin_kernel();
+  if (block < blocks.of_keys) {
+    const int head = block / blocks.per_shared_head, number = block % blocks.per_shared_head;
+    gradient_of_keys<Products, kLength>(to, in, memory, b, head, number * kBlockRows);
+  } else {
+    block -= blocks.of_keys;
+    // Late queries see most keys of a triangle: they come first.
+    const int head = block / blocks.per_head, number = block % blocks.per_head;
+    gradient_of_queries<Products, kLength>(to, in, memory, b, head,
+                                           (blocks.per_head - 1 - number) * kBlockRows);
+  }
 }
 
 template <class T>
@@ -190,26 +221,23 @@ int32_t run_backward(const dt_stream* stream, const calls::AttentionBackward& ca
                                   Scoring(call.mask, call.scale, call.is_causal, q, k),
                                   static_cast<int>(heads),
                                   static_cast<int>(heads / shared_heads)};
-  const dim3 rows(static_cast<unsigned>(divide_up(q.sizes[2], kAttentionWarps)),
+  const dim3 rows(static_cast<unsigned>(divide_up(q.sizes[2], kDeltaRows)),
                   static_cast<unsigned>(heads), static_cast<unsigned>(batch));
-  int32_t result = launch(stream, attention_delta<T>, rows, kAttentionThreads, 0, delta, in.g,
-                          HeadMatrices<const T>(call.y));
-  if (!result && (call.gkey || call.gvalue)) {
-    constexpr auto kKernel = attention_gradient_of_keys<Products, kLength>;
-    result = allow_shared<kKernel>(stream, kBytes);
-    if (!result)
-      result = launch(stream, kKernel, attention_grid(k.sizes[2], shared_heads, batch),
-                      kAttentionThreads, kBytes, matrices_or_none<T>(call.gkey, k),
-                      matrices_or_none<T>(call.gvalue, call.value), in);
-  }
-  if (!result && call.gquery) {
-    constexpr auto kKernel = attention_gradient_of_queries<Products, kLength>;
-    result = allow_shared<kKernel>(stream, kBytes);
-    if (!result)
-      result = launch(stream, kKernel, attention_grid(q.sizes[2], heads, batch), kAttentionThreads,
-                      kBytes, HeadMatrices<T>(*call.gquery), in);
-  }
-  return result;
+  const int32_t result = launch(stream, attention_delta<T>, rows, kAttentionThreads, 0, delta, in.g,
+                                HeadMatrices<const T>(call.y));
+  if (result != DT_KERNEL_OK) return result;
+  const Gradients<T> to = {matrices_or_none<T>(call.gquery, q), matrices_or_none<T>(call.gkey, k),
+                           matrices_or_none<T>(call.gvalue, call.value)};
+  GradientBlocks blocks = {static_cast<int>(divide_up(k.sizes[2], kBlockRows)),
+                           static_cast<int>(divide_up(q.sizes[2], kBlockRows))};
+  if (call.gkey || call.gvalue)
+    blocks.of_keys = blocks.per_shared_head * static_cast<int>(shared_heads);
+  if (call.gquery) blocks.of_queries = blocks.per_head * static_cast<int>(heads);
+  constexpr auto kKernel = attention_gradients<Products, kLength>;
+  if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
+  const dim3 grid(static_cast<unsigned>(blocks.of_keys + blocks.of_queries),
+                  static_cast<unsigned>(batch));
+  return launch(stream, kKernel, grid, kAttentionThreads, kBytes, to, in, blocks);
 }
 
 }  // namespace
