@@ -354,6 +354,7 @@ template <class T, class F>
 int32_t visit_team(int64_t n, const F& f) {
   const int64_t packets = divide_up(n, kPacketWidth<T>);
   if (packets <= 4 * kAtOnce<T>) return f(Team<4>());
+  if (packets <= 8 * kAtOnce<T>) return f(Team<8>());
   if (packets <= 64 * kAtOnce<T>) return f(Team<32>());
   if (packets <= 1024 * kAtOnce<T>) return f(Team<256>());
   return f(Team<512>());

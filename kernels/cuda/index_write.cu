@@ -268,7 +268,8 @@ bool can_own(const SplitPlan& split, int64_t element_bytes) {
 template <class T, int kWidth, class Op>
 int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
                   const Values<T>& values, const Op& op, bool fresh) {
-  const OwnerShape shape(split.extent, split.slice.count, kWidth, sizeof(T));
+  const OwnerShape shape(split.positions.count(), split.extent, split.slice.count, kWidth,
+                         sizeof(T));
   const KeyMaker maker(split, Complaint(stream, call));
   const OwnedSums<T, kWidth, Op, Keys<2>> sums = {y,
                                                   values,

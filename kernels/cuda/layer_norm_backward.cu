@@ -379,6 +379,8 @@ int32_t visit_backward_shape(int64_t packets, const F& f, const LongRows& long_r
   constexpr int64_t kMost = kSharedBytes / (2 * sizeof(Packet<Widened<T>, kPacketWidth<T>>));
   if (packets > kMost) return long_rows();
   if (packets <= 4 * 2) return f(RowShape<4, 2>());
+  if (packets <= 8 * 2) return f(RowShape<8, 2>());
+  if (packets <= 16 * 2) return f(RowShape<16, 2>());
   if (packets <= 32 * 2) return f(RowShape<32, 2>());
   if (packets <= 32 * 4) return f(RowShape<32, 4>());
   return visit_block_shape<kRowPackets<T>, kMostPackets>(packets, f, long_rows);

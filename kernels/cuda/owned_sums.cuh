@@ -34,18 +34,22 @@ struct OwnerShape {
            destinations <= kMostDestinations && destinations * slice_bytes <= kMostBytes;
   }
 
-  OwnerShape(int64_t destinations, int64_t slice, int64_t width, int64_t element_bytes)
+  OwnerShape(int64_t positions, int64_t destinations, int64_t slice, int64_t width,
+             int64_t element_bytes)
       : parts(slice / width), lanes(1) {
     const int64_t line = std::max<int64_t>(kLineBytes / (width * element_bytes), 1);
     while (lanes < parts && lanes < std::min<int64_t>(line, kWarp)) lanes *= 2;
     const int64_t fewest = divide_up(destinations, kMostOwned);
-    groups = std::min(divide_up(parts, lanes), kEnoughBlocks / fewest);
-    owners = std::min(std::max(fewest, kEnoughBlocks / groups), destinations);
+    const int64_t bytes = (positions + destinations) * slice * element_bytes;
+    const int64_t enough = std::clamp(bytes / kBlockBytes, fewest, kEnoughBlocks);
+    groups = std::min(divide_up(parts, lanes), enough / fewest);
+    owners = std::min(std::max(fewest, enough / groups), destinations);
   }
   int64_t blocks() const { return owners * groups; }
 
  private:
-  static constexpr int64_t kEnoughBlocks = 128;  // which run at the same time
+  static constexpr int64_t kEnoughBlocks = 128;    // which run at the same time
+  static constexpr int64_t kBlockBytes = 4 << 10;  // worth a block
   static constexpr int64_t kMostDestinations = 8192, kMostBytes = 4 << 20, kLineBytes = 128;
   static_assert(kMostDestinations <= kEnoughBlocks * kMostOwned, "every destination has an owner");
 };
@@ -135,12 +139,15 @@ __device__ __forceinline__ void rank_slots(const uint32_t (&slot)[kOwnerKeys], u
   }
 }
 
-// Runs that a team adds up by itself are not longer.
-constexpr uint32_t kLongRun = 64;
+// Runs that a team adds up by itself are not longer. The other teams have nothing else to do where
+// the block owns few destinations.
+__device__ __forceinline__ uint32_t longest_run(uint32_t owned) {
+  return owned <= 2 ? 8 : 64;
+}
 
 // Turns the counts of warps into what comes before them, and finds where slots begin. Returns
 // whether one of them has a long run.
-__device__ __forceinline__ bool place_slots(OwnerMemory* memory) {
+__device__ __forceinline__ bool place_slots(OwnerMemory* memory, uint32_t longest) {
   const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp;
   uint32_t all = 0, inclusive = 0;
   if (thread < kMostOwned) {
@@ -159,7 +166,7 @@ __device__ __forceinline__ bool place_slots(OwnerMemory* memory) {
     memory->begin[thread + 1] = inclusive;
     if (thread == 0) memory->begin[0] = 0;
   }
-  return __syncthreads_or(all > kLongRun);
+  return __syncthreads_or(all > longest);
 }
 
 // Puts the positions that choose the block's destinations in order. Returns whether one of these
@@ -178,7 +185,7 @@ __device__ __forceinline__ bool order_positions(const A& a, OwnerMemory* memory)
   __syncwarp();
   rank_slots(slot, counts, rank);
   __syncthreads();
-  const bool has_long_runs = place_slots(memory);
+  const bool has_long_runs = place_slots(memory, longest_run(a.owned()));
 #pragma unroll
   for (int i = 0; i < kOwnerKeys; ++i) {
     if (slot[i] >= kMostOwned) continue;
@@ -220,7 +227,7 @@ template <class A>
 __device__ __forceinline__ void add_short_runs(const A& a, const OwnerMemory& memory) {
   for (uint32_t slot = a.team(); slot < a.owned(); slot += a.teams()) {
     const uint32_t begin = memory.begin[slot], end = memory.begin[slot + 1];
-    if (end - begin > kLongRun || (begin == end && !a.fresh)) continue;
+    if (end - begin > longest_run(a.owned()) || (begin == end && !a.fresh)) continue;
     for (int64_t part = a.first_part() + a.lane(); part < a.parts; part += a.part_step()) {
       int64_t from, to;
       a.slice.at(part * A::width, &from, &to);
@@ -261,7 +268,8 @@ __global__ void __launch_bounds__(kOwnerThreads, 1) sum_owned(const __grid_const
   const bool has_long_runs = order_positions(a, &memory);
   add_short_runs(a, memory);
   for (uint32_t slot = 0; has_long_runs && slot < a.owned(); ++slot) {
-    if (memory.begin[slot + 1] - memory.begin[slot] > kLongRun) add_long_run(a, slot, &memory);
+    if (memory.begin[slot + 1] - memory.begin[slot] > longest_run(a.owned()))
+      add_long_run(a, slot, &memory);
   }
 }
 
