@@ -85,7 +85,12 @@ CALL_BY_PLACE = re.compile(
     r"\bdt_call\b|\bcall(?:\.|->)(?:in|out|ints|floats|inputs|outputs|flags|numbers)(?:\(\))?\[\s*\d"
 )
 # Who writes, reads, prints and hashes calls as counted spans.
-KNOW_CALLS = ("kernels/abi.h", "kernels/calls/", "core/runtime/backend.")
+KNOW_CALLS = (
+    "kernels/abi.h",
+    "kernels/calls/",
+    "kernels/cuda/captured_call.",
+    "core/runtime/backend.",
+)
 KERNEL_START = re.compile(r"<<<|\bcu(da)?LaunchKernel")
 DTYPE_ROW = re.compile(r"^DT_DTYPE_ROW\((\w+)", re.M)
 MACHINE_PATH = re.compile(r"(?<![\w.$})~-])/(work|root|home|tmp|mnt|opt)/\w")
