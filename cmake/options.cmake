@@ -8,6 +8,7 @@ option(DT_BUILD_STATIC "Build libdumbtorch.a beside libdumbtorch.so" ON)
 option(DT_BUILD_LUA "Build the Lua modules for the Lua headers that are found" ${DT_IS_TOP_LEVEL})
 option(DT_BUILD_PYTHON "Build the Python module beside its sources in wrappers/python" OFF)
 option(DT_PYTHON_WHEEL "Build and install only what a Python wheel holds (pyproject.toml)" OFF)
+option(DT_UNITY "Compile the files of core several at a time" ON)
 option(DT_WERROR "Treat warnings as errors" OFF)
 option(DT_INSTALL "Make the install rules" ${DT_IS_TOP_LEVEL})
 set(DT_KERNEL_OPTIMIZATION "" CACHE STRING

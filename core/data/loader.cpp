@@ -15,17 +15,14 @@
 #include "core/runtime/generator.h"
 
 namespace dt {
-namespace {
-
-struct Prefetched {
-  std::vector<Tensor> batch;
-  std::exception_ptr error;
-  bool ready = false;
-};
-
-}  // namespace
 
 struct DataLoader::Workers {
+  struct Prefetched {
+    std::vector<Tensor> batch;
+    std::exception_ptr error;
+    bool ready = false;
+  };
+
   std::mutex mutex;  // guards all but the threads
   std::condition_variable work, done;
   std::deque<Prefetched> slots;  // batches next_ and later
@@ -139,7 +136,7 @@ void DataLoader::work(Workers& w) {
     if (w.stop) return;
     const int64_t batch = w.claimed++;
     lock.unlock();
-    Prefetched result;
+    Workers::Prefetched result;
     try {
       result.batch = dataset_->batch(indices_of(batch));
     } catch (...) {
@@ -168,7 +165,7 @@ std::vector<Tensor> DataLoader::next_from_workers() {
   Workers& w = *workers_;
   std::unique_lock<std::mutex> lock(w.mutex);
   w.done.wait(lock, [&] { return w.slots.front().ready; });
-  Prefetched slot = std::move(w.slots.front());
+  Workers::Prefetched slot = std::move(w.slots.front());
   w.slots.pop_front();
   w.slots.emplace_back();
   ++w.slots_begin;

@@ -11,8 +11,6 @@
 namespace dt {
 namespace {
 
-constexpr int64_t kAlignment = 64;  // of memory that tensors look at
-
 Tensor bytes_at(const Ref<Storage>& memory, int64_t bytes) {
   return Tensor(Ref<TensorImpl>::adopt(new TensorImpl(memory, 0, {bytes}, {1}, kByteDType)));
 }
@@ -32,7 +30,7 @@ std::tuple<std::vector<std::string>, std::vector<Tensor>> read_records(Input& fi
   std::vector<Tensor> records;
   for (const ZipRecord& r : zip.records()) {
     names.push_back(r.name);
-    if (mapped && !r.deflated && r.size > 0 && r.data_at % kAlignment == 0) {
+    if (mapped && !r.deflated && r.size > 0 && r.data_at % kRecordAlignment == 0) {
       records.push_back(part_of(mapped, r));
     } else {
       records.push_back(make_empty({r.size}, kByteDType, kCpu));

@@ -9,6 +9,12 @@
 
 namespace dt {
 
+// A number as it lies in memory, at the end of what will be written.
+template <class T>
+void append_number(std::string& s, T value) {
+  s.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
 // Bytes that can be read at any place: a file's, or those of somebody's memory.
 class Input {
  public:

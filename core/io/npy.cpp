@@ -13,8 +13,8 @@ namespace dt {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr int64_t kAlignment = 64;        // of the elements
-constexpr int64_t kMaxHeader = 10 << 20;  // NumPy's own limit is lower
+constexpr int64_t kElementsAlignment = 64;
+constexpr int64_t kMaxNpyHeader = 10 << 20;  // NumPy's own limit is lower
 constexpr std::string_view kEnding = ".npy";
 
 // NumPy's letter for a dtype: "f4" is float32.
@@ -33,8 +33,10 @@ std::string header_of(const Tensor& x) {
                             "', 'fortran_order': False, 'shape': ", shape, "), }");
   constexpr int64_t kBefore = 10;  // the magic number, the version and the header's length
   const auto n = static_cast<int64_t>(header.size());
-  header.append(static_cast<size_t>((2 * kAlignment - (kBefore + n + 1) % kAlignment) % kAlignment),
-                ' ');
+  header.append(
+      static_cast<size_t>((2 * kElementsAlignment - (kBefore + n + 1) % kElementsAlignment) %
+                          kElementsAlignment),
+      ' ');
   header += '\n';
   const auto length = static_cast<uint16_t>(header.size());
   std::string start(kMagic);
@@ -156,7 +158,7 @@ Header read_header(Input& file, const std::string& what) {
   uint32_t length = 0;
   const int64_t length_bytes = major == 1 ? 2 : 4;
   file.read(kStart, &length, length_bytes);
-  DT_CHECK(length <= kMaxHeader, kIo, what, " has a header of ", length, " bytes");
+  DT_CHECK(length <= kMaxNpyHeader, kIo, what, " has a header of ", length, " bytes");
   const std::string words = file.read_text(kStart + length_bytes, length);
   Header h = HeaderReader(words, what).read();
   h.data_at = kStart + length_bytes + length;

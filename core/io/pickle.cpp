@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/io/elements.h"
+#include "core/io/file.h"
 
 namespace dt {
 namespace {
@@ -489,11 +490,6 @@ void Machine::collect(Id id, const std::string& name, int depth) {
 }
 
 // ---- writing
-
-template <class T>
-void append_number(std::string& s, T value) {
-  s.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
 
 void append_text(std::string& s, std::string_view value) {
   s += 'X';

@@ -16,7 +16,7 @@ namespace dt {
 namespace {
 
 constexpr int64_t kMaxHeader = 100 << 20;  // the reference implementation's limit
-constexpr int64_t kAlignment = 8;
+constexpr int64_t kHeaderAlignment = 8;
 
 struct Entry {
   std::string name;
@@ -227,7 +227,7 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
     offset += bytes_of(tensors[i]);
   }
   header += '}';
-  header.append((kAlignment - header.size() % kAlignment) % kAlignment, ' ');
+  header.append((kHeaderAlignment - header.size() % kHeaderAlignment) % kHeaderAlignment, ' ');
   const uint64_t length = header.size();
 
   AtomicFile file(path);

@@ -21,7 +21,6 @@ constexpr uint16_t kFull16 = 0xFFFF;
 constexpr uint16_t kZip64Field = 1, kPaddingField = 0x4246;
 constexpr int kStored = 0, kDeflated = 8;
 constexpr int64_t kMostExpansion = 1032;  // no deflated byte stands for more
-constexpr int64_t kAlignment = 64;
 
 template <class T>
 T read_as(std::string_view s, int64_t at) {
@@ -35,11 +34,6 @@ int64_t read_size(std::string_view s, int64_t at, const std::string& what) {
   const auto n = read_as<uint64_t>(s, at);
   DT_CHECK(n < uint64_t{1} << 62, kIo, what, " claims ", n, " bytes");
   return static_cast<int64_t>(n);
-}
-
-template <class T>
-void append_number(std::string& s, T value) {
-  s.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
 struct Directory {
@@ -268,7 +262,7 @@ void ZipWriter::begin(const std::string& name, int64_t size, uint32_t crc) {
   }
   constexpr int64_t kFieldHeader = 4;
   const auto before = static_cast<int64_t>(name.size() + extra.size()) + kLocalBytes + kFieldHeader;
-  const int64_t padding = (kAlignment - (at_ + before) % kAlignment) % kAlignment;
+  const int64_t padding = (kRecordAlignment - (at_ + before) % kRecordAlignment) % kRecordAlignment;
   append_number(extra, kPaddingField);
   append_number(extra, static_cast<uint16_t>(padding));
   extra.append(static_cast<size_t>(padding), '\0');

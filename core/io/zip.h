@@ -12,6 +12,9 @@
 
 namespace dt {
 
+// Where the content of a written record begins: tensors can look at it in a file that is mapped.
+constexpr int64_t kRecordAlignment = 64;
+
 struct ZipRecord {
   std::string name;
   int64_t size = 0;     // of its content
@@ -44,7 +47,7 @@ class ZipReader {
   std::map<std::string_view, const ZipRecord*> by_name_;
 };
 
-// Writes records one after the other, uncompressed, each at a multiple of 64 bytes.
+// Writes records one after the other, uncompressed, each at a multiple of kRecordAlignment bytes.
 class ZipWriter {
  public:
   explicit ZipWriter(Output& out) : out_(out) {}

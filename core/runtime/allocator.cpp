@@ -17,6 +17,31 @@
 #include "core/runtime/thread.h"
 
 namespace dt {
+
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+struct FreeList {
+  FreeBlock* head = nullptr;
+  int64_t count = 0;
+
+  void push(void* block) {
+    auto* b = static_cast<FreeBlock*>(block);
+    b->next = head;
+    head = b;
+    ++count;
+  }
+  void* pop() {
+    FreeBlock* b = head;
+    if (b) {
+      head = b->next;
+      --count;
+    }
+    return b;
+  }
+};
+
 namespace {
 
 constexpr int64_t kAlignment = 64;
@@ -75,30 +100,6 @@ int64_t large_bytes(int64_t bytes) {
   const int64_t granule = bytes < 16 * kHugePage ? kHugePage / 8 : kHugePage;
   return (bytes + granule - 1) / granule * granule;
 }
-
-struct FreeBlock {
-  FreeBlock* next;
-};
-
-struct FreeList {
-  FreeBlock* head = nullptr;
-  int64_t count = 0;
-
-  void push(void* block) {
-    auto* b = static_cast<FreeBlock*>(block);
-    b->next = head;
-    head = b;
-    ++count;
-  }
-  void* pop() {
-    FreeBlock* b = head;
-    if (b) {
-      head = b->next;
-      --count;
-    }
-    return b;
-  }
-};
 
 void* allocate_from_system(void*, int64_t bytes) {
   if (bytes <= kSmallLimit) return std::aligned_alloc(kAlignment, bytes);

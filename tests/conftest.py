@@ -1,0 +1,50 @@
+"""Who runs which test, where several processes do (`pytest -n`)."""
+
+import gc
+
+import pytest
+
+try:
+    from xdist.scheduler import LoadFileScheduling
+except ModuleNotFoundError:
+    LoadFileScheduling = object
+
+
+class ByFile(LoadFileScheduling):
+    """A file's tests go to one process. What is left of its files is kept as such: xdist looks through all that it has
+    given away after each of a hundred thousand tests, and for each of them through the list of all."""
+
+    def add_node_collection(self, node, collection):
+        super().add_node_collection(node, collection)
+        self.places = {nodeid: k for k, nodeid in enumerate(collection)}
+
+    def mark_test_complete(self, node, item_index, duration=0):
+        nodeid = self.registered_collections[node][item_index]
+        work, file = self.assigned_work[node], self._split_scope(nodeid)
+        del work[file][nodeid]
+        if not work[file]:
+            del work[file]
+        self._reschedule(node)
+
+    def _pending_of(self, workload):
+        return sum(map(len, workload.values()))
+
+    def _assign_work_unit(self, node):
+        file, tests = self.workqueue.popitem(last=False)
+        self.assigned_work[node][file] = tests
+        node.send_runtest_some([self.places[nodeid] for nodeid in tests])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """A hundred thousand tests that all stay: there is nothing to collect among them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
