@@ -344,16 +344,16 @@ class Tensor(TensorNames):
         """A capsule with the tensor's memory. On a GPU, `stream` is the consumer's: work on it from
         here on waits for what this thread's current stream has to do; -1: it does not wait.
         """
-        if max_version is None or max_version[0] < 1:
-            raise BufferError(
-                "dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones"
-            )
         if _ops.tensor_requires_grad(self):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if stream is not None and type(stream) is not _int:
             raise TypeError("stream must be ``int`` or ``none``")
         if not self.is_cuda and stream not in (None, -1):
             raise AssertionError("stream should be None on cpu.")
+        if max_version is None or max_version[0] < 1:
+            raise BufferError(
+                "dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones"
+            )
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError("the tensor is on another device")
         out = to_capsule(_ops.clone(self) if copy else self)
