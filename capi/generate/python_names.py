@@ -71,10 +71,10 @@ def is_factory(f: Function) -> bool:
 
 def has_out(schema: Schema, f: Function) -> bool:
     """Whether it can be told to write its results into given tensors: a function of `torch`, `linalg` or
-    `special` whose results are tensors with memory of their own."""
+    `special` whose results are tensors with memory of their own, or one whose row says so."""
     are_tensors = bool(f.results) and all(r.kind.key == "tensor" for r in f.results)
     is_shown = bool({"torch", "linalg", "special"} & {*f.namespaces}) and not shadowed(schema, f)
-    return is_shown and are_tensors and not f.view and not f.inplace
+    return f.takes_out or (is_shown and are_tensors and not f.view and not f.inplace)
 
 
 def inner_name(f: Function) -> str:

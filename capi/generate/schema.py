@@ -53,7 +53,7 @@ _FUNCTION_KEYS = {
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
     "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "flat", "inplace_argument",
-    "activation", "autocast",
+    "takes_out", "activation", "autocast",
 }  # fmt: skip
 
 
@@ -264,6 +264,7 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         operator=row.get("operator", ""),
         as_property=row.get("property", False),
         inplace_argument=row.get("inplace_argument", False),
+        takes_out=row.get("takes_out", False),
         public=row.get("public", True),
         header=row.get("header", ""),
         core=row.get("core", ""),
@@ -376,6 +377,7 @@ def _inplace_twin(f: Function) -> Function:
         returns="",
         inplace=True,
         inplace_argument=False,
+        takes_out=False,
         namespaces=(),
         method_name=f.method_name + "_" if f.method else "",
         python=f.python + "_" if f.python else "",

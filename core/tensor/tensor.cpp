@@ -49,11 +49,11 @@ Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, D
   const int64_t n = count_elements(sizes);
   int64_t last = n > 0 ? 1 : 0;  // one past the last element's position
   for (int d = 0; n > 0 && d < sizes.size(); ++d) {
-    DT_CHECK(strides[d] >= 0, kRuntimeError, "strides must not be negative, got ", strides);
     int64_t reach;
-    DT_CHECK(!__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) &&
+    DT_CHECK(strides[d] >= 0 && !__builtin_mul_overflow(sizes[d] - 1, strides[d], &reach) &&
                  !__builtin_add_overflow(last, reach, &last),
-             kRuntimeError, "strides ", strides, " reach beyond what an int64 can count");
+             kRuntimeError, "Storage size calculation overflowed with sizes=", sizes,
+             " and strides=", strides);
   }
   return Tensor(Ref<TensorImpl>::adopt(new TensorImpl(
       Storage::allocate(count_bytes(sizes, last, dtype), device), 0, sizes, strides, dtype)));

@@ -9,6 +9,7 @@ import struct
 import threading
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 from dumbtorch import _ops
 from dumbtorch._runtime import CALLBACKS
@@ -202,6 +203,8 @@ def test_collate():
     out = default_collate([(1, 2.5, "a", [dt.ones(2)]), (3, 4.5, "b", [dt.zeros(2)])])
     assert out[0].tolist() == [1, 3] and out[1].dtype is dt.float64 and out[2] == ("a", "b")
     assert out[3][0].shape == (2, 2)
+    texts = np.array(["a", "b"])
+    assert default_collate(texts) is texts and default_collate([np.bytes_(b"a")]) == [b"a"]
     with pytest.raises(TypeError):
         default_collate([object()])
     with pytest.raises(RuntimeError):

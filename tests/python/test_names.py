@@ -3,6 +3,7 @@
 import itertools
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 FLOATING = ("float32", "float64", "float16", "bfloat16")
@@ -167,6 +168,11 @@ def test_storages_share_memory():
     assert x[1].storage() == x.storage() and x[1].storage().data_ptr() == x.data_ptr()
     assert x.clone().untyped_storage() != x.untyped_storage()
     assert x.untyped_storage().tolist() == list(bytes(x.numpy().tobytes()))
+    for n in (3, np.int16(3)):
+        assert dt.FloatStorage(n).size() == dt.FloatTensor(n).numel() == x.new(n).numel() == 3
+    for storage in (x.storage(), x.untyped_storage()):
+        assert dt.FloatTensor(storage).tolist() == x.flatten().tolist()
+        assert x.new(storage).data_ptr() == x.data_ptr()
 
 
 def test_retains_grad_and_output_nr(both):
@@ -255,7 +261,10 @@ def test_determinism(agree):
             "t.use_deterministic_algorithms(True)", "t.are_deterministic_algorithms_enabled()",
             "t.is_deterministic_algorithms_warn_only_enabled()", "t.get_deterministic_debug_mode()",
             "t.use_deterministic_algorithms(True, warn_only=True)", "t.get_deterministic_debug_mode()",
+            "t.is_deterministic_algorithms_warn_only_enabled()",
+            "t.use_deterministic_algorithms(False, warn_only=True)", "t.are_deterministic_algorithms_enabled()",
             "t.is_deterministic_algorithms_warn_only_enabled()", "t.set_deterministic_debug_mode('error')",
+            "t.is_deterministic_algorithms_warn_only_enabled()",
             "t.get_deterministic_debug_mode()", "t.set_deterministic_debug_mode(5)",
             "t.set_deterministic_debug_mode('foo')", "t.set_deterministic_debug_mode(None)",
         ):  # fmt: skip

@@ -78,6 +78,31 @@ def test_values(torch, same, call, dtype):
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        "gelu(x", "gelu(x, approximate='tanh'", "softplus(x, 2, 1", "softshrink(x, 0.5", "logsigmoid(x", "hardshrink(x",
+        "linear(x, x", "linear(x, x, x[0]", "avg_pool2d(x[None], 2", "avg_pool3d(x[None, None], (1, 2, 1)",
+    ],
+)  # fmt: skip
+def test_functional(both, same, call):
+    """What `functional` alone shows has `out=` where PyTorch's has it."""
+
+    def run(t):
+        names = operands(t)
+        f, x = t.nn.functional, names["x"]
+        out, view = t.empty(0), t.zeros(4, 3)
+        assert eval(f"f.{call}, out=out)", {"f": f, "x": x, "out": out}) is out
+        if out.shape == (2, 2) and call != "gelu(x":  # which PyTorch's oneDNN does not write
+            eval(f"f.{call}, out=view[1:3, 1:])", {"f": f, "x": x, "view": view})
+        leaf = x.clone().requires_grad_()
+        with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+            eval(f"f.{call}, out=out)", {"f": f, "x": leaf, "out": out})
+        return out, view
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
     "call", ["max(x, 0", "min(x, 1, True", "median(x, 0", "topk(x, 1", "sort(x"]
 )
 def test_several_results(both, same, call):

@@ -390,3 +390,28 @@ def test_unflatten_refuses_sizes_at_once(sizes, torch):
             return str(error)
 
     assert run(dt) == run(torch)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.moveaxis(t.ones(2, 3), (0, 0), (1, 0))", "t.movedim(t.ones(2, 3), (0, 1), (1, 1))",
+        "t.ones(2, 3).moveaxis((0, 1), (1,))", "t.ones(2, 3).unflatten(1, (2, 2))",
+        "t.ones(2, 3).unflatten(-1, (-1, 2))", "t.ones(2, 3).unflatten(1, (1, 3, 2))",
+        "t.ones(2, 3).unflatten(3, (1, 3))",
+        "t.empty_strided((2, 2), (2**62, 2**62))", "t.empty_strided((2**40, 2**20), (2**40, 2**30))",
+        "t.empty_strided((2, 2), (-1, 1))", "t.zeros(0).resize_([2, 4, 2**29, 2**29])", "t.zeros(0).resize_(2**62)",
+        "t.FloatTensor(t.zeros(2, dtype=t.int32).storage())", "t.ones(2).new(t.ones(2, dtype=t.bool).storage())",
+        "t.ones(2).__dlpack__(stream='a')", "t.ones(2).__dlpack__(stream=3)",
+    ],
+)  # fmt: skip
+def test_what_is_refused(text, both):
+    def run(t):
+        with pytest.raises((RuntimeError, IndexError, TypeError, AssertionError)) as caught:
+            eval(text, {"t": t})
+        return type(caught.value), re.sub(
+            r"^(empty_strided|resize_|unflatten|moveaxis|new): ", "", str(caught.value)
+        )
+
+    mine, theirs = both(run)
+    assert mine == theirs

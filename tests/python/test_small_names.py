@@ -499,3 +499,53 @@ def test_softmax_of_no_dimension(name, sizes, torch, same):
         ours = getattr(dt.nn.functional, name)(dt.tensor(numbers))
         theirs = getattr(torch.nn.functional, name)(torch.tensor(numbers))
     same(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "int8", "uint8", "bool", "int64"]
+)
+@pytest.mark.parametrize(
+    "low, high",
+    [
+        (0, 2**8 + 2), (-(2**12) - 1, 2**12 + 1), (0, 65505), (0, 65506), (-65505, 3), (-65504, 3), (2**24 + 1, 2**25),
+        (-(2**40), 2**40), (-(2**54) - 1, -(2**53)), (-(2**63), 2**63 - 1), (2**62, 2**63 - 1), (-129, 2), (0, 3),
+    ],
+)  # fmt: skip
+def test_random_integers_of_floats_stay_within(both, dtype, low, high):
+    """As far as the dtype reaches, although it does not hold all integers there."""
+
+    def run(t):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyTorch warns of gaps
+            try:
+                x = t.empty(4000, dtype=getattr(t, dtype)).random_(low, high)
+            except RuntimeError as error:
+                return str(error).removeprefix("random_: ")
+        return x
+
+    mine, theirs = both(run)
+    if isinstance(theirs, str):
+        assert mine == theirs
+    else:
+        values = [int(v) for v in mine.tolist()]
+        assert all(low <= v < high for v in values) and len(set(values)) > 1
+
+
+def test_random_integers_that_a_dtype_lacks():
+    with pytest.raises(
+        RuntimeError, match="'from' casted to dtype .* from=16777217 >= to=16777218"
+    ):
+        dt.empty(2).random_(2**24 + 1, 2**24 + 2)
+
+
+@pytest.mark.parametrize("name", ["linspace", "logspace"])
+def test_ends_that_require_grad(both, same, name):
+    """They are numbers: the result has no graph."""
+
+    def run(t):
+        end = t.tensor(3.0, requires_grad=True)
+        y = getattr(t, name)(end * 0, end, 4)
+        assert not y.requires_grad
+        return y
+
+    same(*both(run))

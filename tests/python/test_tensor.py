@@ -407,5 +407,15 @@ def test_operands_that_know_what_to_do(sign, torch):
         before = names["x"]
         exec(f"x {sign} y", names)
         assert names["x"] == ("reflected", before) and before.tolist() == [0, 1, 2]
-        with pytest.raises(TypeError, match="unsupported operand type"):
-            exec(f"x {sign} object()", {"x": before})
+
+
+@pytest.mark.parametrize("other", ["object()", "[1, 2]", "'text'"])
+@pytest.mark.parametrize("sign", IN_PLACE)
+def test_operands_that_do_not(sign, other, both):
+    def run(t):
+        with pytest.raises(TypeError) as caught:
+            exec(f"x {sign} {other}", {"x": t.arange(3)})
+        return str(caught.value)
+
+    mine, theirs = both(run)
+    assert mine == theirs

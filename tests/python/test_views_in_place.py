@@ -169,6 +169,8 @@ def test_resize():
 
 def test_resize_leaves_memory_of_others_alone():
     np = pytest.importorskip("numpy")
-    x = dt.from_numpy(np.zeros(2, np.float32))
-    with pytest.raises(RuntimeError, match="not resizable"):
-        x.resize_(1000)
+    for t in (dt, torch):
+        x = t.from_numpy(np.zeros(4, np.float32))
+        assert x.resize_(1, 3).shape == (1, 3) and x.resize_(2, 2).shape == (2, 2)
+        with pytest.raises(RuntimeError, match="not resizable"):
+            x.resize_(1000)

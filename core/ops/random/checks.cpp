@@ -27,16 +27,41 @@ IntegerRange integer_range(DType t) {
   });
 }
 
+// Whether a number lies between the least and the largest of the dtype.
+bool reaches(DType t, int64_t n) {
+  return visit(t, [=](auto type) {
+    using Limits = std::numeric_limits<typename decltype(type)::type>;
+    return n >= Limits::lowest() && n <= Limits::max();
+  });
+}
+
+// The largest integer up to n that a dtype of floats of so many digits holds.
+int64_t rounded_down(int64_t n, int digits) {
+  const uint64_t size = n < 0 ? -static_cast<uint64_t>(n) : static_cast<uint64_t>(n);
+  const int excess = 64 - __builtin_clzll(size | 1) - digits;
+  return excess > 0 ? n & -(int64_t{1} << excess) : n;
+}
+
 }  // namespace
 
 void check_integers(DType dtype, int64_t low, int64_t high) {
   DT_CHECK(low < high, kRuntimeError,
            "random_ expects 'from' to be less than 'to', but got from=", low, " >= to=", high);
-  const IntegerRange range = integer_range(dtype);
-  DT_CHECK(low >= range.low && low <= range.high, kRuntimeError, "from is out of bounds for ",
+  DT_CHECK(reaches(dtype, low), kRuntimeError, "from is out of bounds for ", c_type_word(dtype));
+  DT_CHECK(reaches(dtype, high - 1), kRuntimeError, "to - 1 is out of bounds for ",
            c_type_word(dtype));
-  DT_CHECK(high - 1 >= range.low && high - 1 <= range.high, kRuntimeError,
-           "to - 1 is out of bounds for ", c_type_word(dtype));
+}
+
+void round_bounds(DType dtype, int64_t& low, int64_t& high) {
+  if (!is_floating(dtype)) return;
+  const int64_t from = low, to = high;
+  const int digits = 63 - __builtin_clzll(static_cast<uint64_t>(largest_integer(dtype)));
+  if (low > std::numeric_limits<int64_t>::min()) low = -rounded_down(-low, digits);
+  high = rounded_down(high - 1, digits) + 1;
+  DT_CHECK(low < high, kRuntimeError,
+           "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+           "from=",
+           from, " >= to=", to);
 }
 
 void check_randperm_dtype(DType dtype) {

@@ -9,6 +9,9 @@ namespace dt {
 int64_t largest_integer(DType dtype);
 
 void check_integers(DType dtype, int64_t low, int64_t high);
+// Of a dtype of floats, which has gaps: the bounds become such as it holds, so that nothing that is
+// rounded to it lies beyond them.
+void round_bounds(DType dtype, int64_t& low, int64_t& high);
 void check_randperm_dtype(DType dtype);
 void check_randperm_length(int64_t n, DType dtype);
 void check_probabilities(const Tensor& input);

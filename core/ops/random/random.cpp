@@ -66,6 +66,7 @@ namespace {
 
 void fill_integers(const Tensor& x, int64_t low, int64_t high, const Ref<Generator>& generator) {
   check_integers(x.dtype(), low, high);
+  round_bounds(x.dtype(), low, high);
   const Generator::Draw at = reserve(generator, x);
   fill(x, kIntegerDType, [&](const Tensor& y) {
     RandintCall call;

@@ -43,6 +43,17 @@ void check_unflatten(const Tensor& input, int64_t dim, IntList sizes) {
            "unflatten got an unexpected error:\nDimension specified "
            "as ",
            dim, " but tensor has no dimensions");
+  const int d = wrap_dim(dim, input.ndim());
+  const int64_t n = input.size(d);
+  int64_t known = 1;
+  bool has_unknown = false;
+  for (int64_t size : sizes) {
+    has_unknown |= size == -1;
+    if (size != -1) (void)__builtin_mul_overflow(known, size, &known);  // which is then no size
+  }
+  const bool fits = known == n || (has_unknown && (known == 0 || n % known == 0));
+  DT_CHECK(fits, kRuntimeError, "Provided sizes ", sizes, " don't multiply up to the size of dim ",
+           d, " (", n, ") in the input tensor");
 }
 
 void check_permute(IntList dims, int ndim) {
@@ -60,13 +71,14 @@ void check_permute(IntList dims, int ndim) {
 
 void check_movedim(IntList source, IntList destination, int ndim) {
   DT_CHECK(source.size() == destination.size(), kRuntimeError,
-           "Invalid source or destination dims: source (", source,
+           "movedim: Invalid source or destination dims: source (", source,
            " dims) should contain the same number of dims as destination (", destination, " dims)");
   bool taken[DT_MAX_DIMS] = {}, given[DT_MAX_DIMS] = {};
   for (int64_t i = 0; i < source.size(); ++i) {
     const int from = wrap_dim(source[i], ndim), to = wrap_dim(destination[i], ndim);
-    DT_CHECK(!taken[from], kRuntimeError, "repeated dim in `source` (", source, ")");
-    DT_CHECK(!given[to], kRuntimeError, "repeated dim in `destination` (", destination, ")");
+    DT_CHECK(!taken[from], kRuntimeError, "movedim: repeated dim in `source` (", source, ")");
+    DT_CHECK(!given[to], kRuntimeError, "movedim: repeated dim in `destination` (", destination,
+             ")");
     taken[from] = given[to] = true;
   }
 }
@@ -151,12 +163,15 @@ void check_unfold(const Tensor& input, int dim, int64_t size, int64_t step) {
 
 void check_resize(const Tensor& self, IntList size) {
   DT_CHECK(!self.requires_grad(), kRuntimeError, "cannot resize variables that require grad");
-  DT_CHECK(!self.storage()->deleter(), kRuntimeError,
-           "Trying to resize storage that is not resizable");
   for (int64_t n : size) {
     DT_CHECK(n >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", n, ": ",
              size);
   }
+}
+
+void check_resizable(const Tensor& self) {
+  DT_CHECK(!self.storage()->deleter(), kRuntimeError,
+           "Trying to resize storage that is not resizable");
 }
 
 void check_view_dtype(const Tensor& input, DType dtype) {

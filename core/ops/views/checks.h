@@ -21,6 +21,8 @@ void check_as_strided(const Tensor& input, IntList size, IntList stride, int64_t
 void check_diagonal_dims(bool same, int64_t dim1, int64_t dim2);
 void check_unfold(const Tensor& input, int dim, int64_t size, int64_t step);
 void check_resize(const Tensor& self, IntList size);
+// Of memory that has to grow: it must be the library's own.
+void check_resizable(const Tensor& self);
 void check_view_dtype(const Tensor& input, DType dtype);
 void check_split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim);
 void check_split(const Tensor& input, int64_t split_size, int64_t dim);

@@ -49,6 +49,8 @@ const Tensor& resize_(const Tensor& self, IntList size) {
   const int64_t n = count_elements(size);
   const bool fits = n == 0 || n <= self.storage()->bytes() / self.item_bytes() - self.offset();
   if (fits) return as_strided_(self, size, contiguous_strides(size), std::nullopt);
+  check_resizable(self);
+  count_bytes(size, self.offset() + n, self.dtype());  // names the sizes that were asked for
   const Tensor memory = moved(self, self.offset() + n);
   self.detach_();  // from what it was a view of
   self.set_look(make_alias(memory, size, contiguous_strides(size), self.offset()));

@@ -27,17 +27,16 @@ def _is_integral(x) -> bool:
 
 def linspace(start, end, steps, **options):
     """Evenly spaced values from start to end, both included; these may be tensors of one element."""
-    _check_ends("linspace", start, end)
-    return _ops.linspace(start, end, steps, **options)
+    return _ops.linspace(*_ends("linspace", start, end), steps, **options)
 
 
 def logspace(start, end, steps, base=10.0, **options):
     """Powers of base whose exponents are evenly spaced; start and end may be tensors of one element."""
-    _check_ends("logspace", start, end)
-    return _ops.logspace(start, end, steps, base, **options)
+    return _ops.logspace(*_ends("logspace", start, end), steps, base, **options)
 
 
-def _check_ends(name: str, start, end) -> None:
+def _ends(name: str, start, end) -> list:
+    """Without their graphs: the result has none."""
     ends = {"start": start, "end": end}
     bad = [
         f"{word} with {x.ndim} dimension(s)"
@@ -47,6 +46,7 @@ def _check_ends(name: str, start, end) -> None:
     if bad:
         said = "only supports 0-dimensional start and end tensors, but got"
         raise RuntimeError(f"{name} {said} {' and '.join(bad)}.")
+    return [_ops.detach(x) if isinstance(x, TensorBase) else x for x in (start, end)]
 
 
 def unravel_index(indices, shape):

@@ -8080,13 +8080,15 @@ def nn_sequential():
     return Module.own(out)
 
 
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """input @ weight.T + bias: [..., out_features].
 
     Args:
         weight: [out_features, in_features].
         bias: [out_features], or absent.
     """
+    if out is not None:
+        return into(out, linear, input, weight, bias)
     try:
         out = lib.py_linear(input._h, weight._h, 0 if bias is None else bias._h)
     except BAD_ARGUMENTS as error:
@@ -9195,13 +9197,15 @@ def elu_(input, alpha=1.0):
     return input
 
 
-def softplus(input, beta=1.0, threshold=20.0):
+def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """log(1 + exp(beta * input)) / beta, a smooth relu.
 
     Args:
         beta: Sharpness of the bend.
         threshold: The function is linear where input * beta is above this.
     """
+    if out is not None:
+        return into(out, softplus, input, beta, threshold)
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
@@ -9211,8 +9215,10 @@ def softplus(input, beta=1.0, threshold=20.0):
     return wrap(out)
 
 
-def logsigmoid(input):
+def logsigmoid(input, *, out=None):
     """log(sigmoid(input)), without overflow."""
+    if out is not None:
+        return into(out, logsigmoid, input)
     try:
         out = lib.py_logsigmoid(input._h)
     except BAD_ARGUMENTS as error:
@@ -9240,12 +9246,14 @@ def silu_(input):
     return input
 
 
-def gelu(input, *, approximate='none'):
+def gelu(input, *, approximate='none', out=None):
     """input * Phi(input), Phi being the normal distribution function.
 
     Args:
         approximate: none: the error function; tanh: a faster formula.
     """
+    if out is not None:
+        return into(out, gelu, input, approximate=approximate)
     try:
         out = lib.py_gelu(input._h, APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
@@ -9791,12 +9799,14 @@ def hardshrink(input, lambd=0.5, *, out=None):
     return wrap(out)
 
 
-def softshrink(input, lambd=0.5):
+def softshrink(input, lambd=0.5, *, out=None):
     """input moved towards 0 by lambd; 0 where |input| <= lambd.
 
     Args:
         lambd: By how much elements come nearer to 0.
     """
+    if out is not None:
+        return into(out, softshrink, input, lambd)
     try:
         out = lib.py_softshrink(input._h, lambd)
     except BAD_ARGUMENTS as error:
@@ -11674,7 +11684,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
     rounded down, or up in ceil_mode.
 
@@ -11686,6 +11696,8 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
     """
+    if out is not None:
+        return into(out, avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
@@ -11749,7 +11761,7 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     return max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """Mean of each window. Depth, height and width become (size + 2 * padding - kernel) /
     stride + 1, rounded down, or up in ceil_mode.
 
@@ -11761,6 +11773,8 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
     """
+    if out is not None:
+        return into(out, avg_pool3d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     try:
         kernel_size_c = int_list(kernel_size, 3)
         stride_c, stride_c_n = optional_ints(stride, 3)

@@ -61,6 +61,7 @@ def get_float32_matmul_precision() -> str:
 
 _MODES = ("default", "warn", "error")
 _determinism = 0
+_warn_only = False
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -72,7 +73,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
             f"{kind}"
         )
+    global _warn_only
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
+    _warn_only = warn_only
 
 
 def are_deterministic_algorithms_enabled() -> bool:
@@ -81,13 +84,13 @@ def are_deterministic_algorithms_enabled() -> bool:
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether use_deterministic_algorithms was asked for a warning only."""
-    return _determinism == 1
+    """Whether use_deterministic_algorithms was asked for a warning only, though it may be off."""
+    return _warn_only
 
 
 def set_deterministic_debug_mode(debug_mode) -> None:
     """use_deterministic_algorithms by a number or a word: 0 "default", 1 "warn", 2 "error"."""
-    global _determinism
+    global _determinism, _warn_only
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
@@ -101,7 +104,7 @@ def set_deterministic_debug_mode(debug_mode) -> None:
         raise RuntimeError(
             f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
         )
-    _determinism = debug_mode
+    _determinism, _warn_only = debug_mode, debug_mode == 1
     _ops.set_deterministic(debug_mode != 0)
 
 

@@ -344,16 +344,16 @@ class Tensor(TensorNames):
         """A capsule with the tensor's memory. On a GPU, `stream` is the consumer's: work on it from
         here on waits for what this thread's current stream has to do; -1: it does not wait.
         """
-        if max_version is None or max_version[0] < 1:
-            raise BufferError(
-                "dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones"
-            )
         if _ops.tensor_requires_grad(self):
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
         if stream is not None and type(stream) is not _int:
             raise TypeError("stream must be ``int`` or ``none``")
         if not self.is_cuda and stream not in (None, -1):
             raise AssertionError("stream should be None on cpu.")
+        if max_version is None or max_version[0] < 1:
+            raise BufferError(
+                "dumbtorch exports DLPack 1.0 capsules; the consumer asks for older ones"
+            )
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             raise BufferError("the tensor is on another device")
         out = to_capsule(_ops.clone(self) if copy else self)
@@ -507,8 +507,6 @@ _FUNCTIONS = {
     "ilshift": _ops.bitwise_left_shift_, "irshift": _ops.bitwise_right_shift_,
 }  # fmt: skip
 _INPLACE = {name for name, function in _FUNCTIONS.items() if function.__name__.endswith("_")}
-# What lists have too: Python takes NotImplemented from these for the result.
-_OF_LISTS = {"iadd": ("+=", "__radd__"), "imul": ("*=", "__rmul__")}
 # number OP tensor, where C has no call for it
 _REFLECTED = {
     "truediv": lambda number, tensor: _ops.mul(_ops.reciprocal(tensor), number),
@@ -527,7 +525,7 @@ def _operate(name: str, a, b):
         other, function = _plain(b), _FUNCTIONS.get(name)
         if other is not None and function is not None:
             return function(*_meet(name, a, other))
-        return _reflected(*_OF_LISTS[name], a, b) if name in _OF_LISTS else NotImplemented
+        return _reflected_add(a, b) if name == "iadd" else NotImplemented
     other = _plain(a)
     if other is None:
         return NotImplemented
@@ -538,13 +536,13 @@ def _operate(name: str, a, b):
     return _SWAPPED[name](b, other) if name in _SWAPPED else NotImplemented
 
 
-def _reflected(sign: str, method: str, a, b):
-    """What b makes of `a += b`, which `a` cannot."""
-    own = getattr(type(b), method, None)
+def _reflected_add(a, b):
+    """What b makes of `a += b`, which `a` cannot: lists have that operator too, so that Python takes NotImplemented
+    for the result."""
+    own = getattr(type(b), "__radd__", None)
     out = own(b, a) if own else NotImplemented
     if out is NotImplemented:
-        kind = type(b).__name__
-        raise TypeError(f"unsupported operand type(s) for {sign}: 'Tensor' and '{kind}'")
+        raise TypeError(f"unsupported operand type(s) for +=: 'Tensor' and '{type(b).__name__}'")
     return out
 
 

@@ -6,6 +6,7 @@ from . import _ops
 from ._tensor import Tensor
 from ._tensor_type import TensorBase
 from ._types import DTYPE, Size, device, dtype
+from .storage import UntypedStorage, is_count, memory_of
 
 
 def construct(kind: dtype, where, data: tuple, named: dict):
@@ -20,11 +21,12 @@ def construct(kind: dtype, where, data: tuple, named: dict):
         data = (named.pop("data"),)
     if named:
         raise TypeError(f"new() got an unexpected keyword argument '{next(iter(named))}'")
-    if len(data) != 1 or isinstance(data[0], (int, Size)):
+    if len(data) != 1 or isinstance(data[0], Size) or is_count(data[0]):
         sizes = data[0] if data and isinstance(data[0], Size) else data or (0,)
         return _ops.empty(sizes, dtype=kind, device=where)
     (values,) = data
-    values = getattr(values, "_elements", values)  # a storage's
+    if hasattr(values, "_elements"):
+        values = _elements_of(values, kind)
     if isinstance(values, TensorBase):
         if values.dtype is not kind:
             raise TypeError(f"expected a tensor of dtype {kind} (got {values.dtype})")
@@ -32,6 +34,15 @@ def construct(kind: dtype, where, data: tuple, named: dict):
     if isinstance(values, float) or not hasattr(values, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(values).__name__})")
     return _ops.to(tensor(values, device=where), dtype=kind)
+
+
+def _elements_of(storage, kind: dtype):
+    if storage.dtype is not kind and not isinstance(storage, UntypedStorage):
+        raise RuntimeError(
+            f"Expected a Storage of type {kind.word} or an UntypedStorage, but got type {storage.dtype.word} for "
+            "argument 1 'storage'"
+        )
+    return memory_of(storage, _ops.empty((0,), dtype=kind), 0, None, None)
 
 
 def _device_of(kind, given):

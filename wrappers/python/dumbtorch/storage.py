@@ -133,13 +133,18 @@ class UntypedStorage(TypedStorage):
         return "torch.storage.UntypedStorage"
 
 
+def is_count(x) -> bool:
+    """Whether it says how many elements there are: an integer, also NumPy's."""
+    return hasattr(x, "__index__") and not hasattr(x, "__len__")
+
+
 def _tensor_of(data: tuple, dtype, device):
     if len(data) == 1 and isinstance(data[0], TensorBase):
         return data[0]
     from ._creation import tensor
 
     dtype = _ops.get_default_dtype() if dtype is None else dtype
-    if not data or isinstance(data[0], int):
+    if not data or is_count(data[0]):
         return _ops.empty(data or (0,), dtype=dtype, device=device)
     (values,) = data
     return tensor(list(values), dtype=dtype, device=device)

@@ -1,8 +1,9 @@
-"""torch.testing.assert_close: whether what a program computes is what it expects."""
+"""torch.testing: whether what a program computes is what it expects, and tensors of random numbers to try it with."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -11,11 +12,11 @@ import numpy
 from . import _missing, _ops
 from ._creation import as_tensor
 from ._tensor_type import TensorBase
-from ._type_info import promote_types
-from ._types import bfloat16, float16, float32, float64, int64
+from ._type_info import finfo, iinfo, promote_types
+from ._types import bfloat16, bool_, float16, float32, float64, int64
 
 __getattr__ = _missing.getattr_of(__name__)
-__all__ = ["assert_allclose", "assert_close"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 _TOLERANCES = {  # by dtype: relative and absolute; others are to be equal
     float16: (1e-3, 1e-5), bfloat16: (1.6e-2, 1e-5), float32: (1.3e-6, 1e-5), float64: (1e-7, 1e-7),
@@ -170,3 +171,79 @@ def _of_numbers(actual, expected, rtol: float, atol: float, equal_nan: bool) -> 
         f"Scalars are not {'close' if rtol or atol else 'equal'}!\n\nExpected {expected} but got {actual}.\n"
         f"Absolute difference: {difference}{next(allowed)}\nRelative difference: {relative}{next(allowed)}"
     )
+
+
+# ---- tensors to try things with
+
+
+def make_tensor(
+    *shape,
+    dtype,
+    device,
+    low=None,
+    high=None,
+    requires_grad=False,
+    noncontiguous=False,
+    exclude_zero=False,
+    memory_format=None,
+):
+    """Random numbers from `low` to below `high`: by default from -9 to 9, of bools both."""
+    if len(shape) == 1 and isinstance(shape[0], Sequence):
+        (shape,) = shape
+    if noncontiguous and memory_format is not None:
+        raise ValueError(
+            "The parameters `noncontiguous` and `memory_format` are mutually exclusive, "
+            f"but got {noncontiguous=} and {memory_format=}"
+        )
+    is_real = dtype.is_floating_point
+    if requires_grad and not is_real:
+        raise ValueError(
+            f"`requires_grad=True` is not supported for boolean and integral dtypes, but got {dtype=}"
+        )
+    low, high = _span(dtype, low, high)
+    has_gaps = noncontiguous and math.prod(shape) > 1
+    sizes = (*shape[:-1], 2 * shape[-1]) if has_gaps else tuple(shape)
+    x = _ops.empty(sizes, dtype=dtype, device=device)
+    if not is_real:
+        _ops.random_(x, math.ceil(low), math.ceil(high))
+    elif high - low <= finfo(dtype).max:
+        _ops.uniform_(x, low, high)
+    else:
+        _ops.mul_(_ops.uniform_(x, low / 2, high / 2), 2)
+    if has_gaps:
+        x = x[..., 1::2]
+    elif memory_format is not None:
+        x = _ops.clone(x, memory_format=memory_format)
+    if exclude_zero:
+        x[x == 0] = finfo(dtype).tiny if is_real else 1
+    return _ops.tensor_requires_grad_(x, requires_grad)
+
+
+def _span(dtype, low, high) -> tuple:
+    """The bounds, within what the dtype holds."""
+    is_real = dtype.is_floating_point
+    if is_real:
+        least, beyond, usual = finfo(dtype).min, finfo(dtype).max, (-9, 9)
+    elif dtype is bool_:
+        least, beyond, usual = 0, 2, (0, 2)
+    else:
+        most = iinfo(dtype).max
+        least, beyond, usual = iinfo(dtype).min, most if dtype is int64 else most + 1, (-9, 10)
+    low, high = usual[0] if low is None else low, usual[1] if high is None else high
+    if low != low or high != high:
+        raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
+    if low == high and is_real:
+        warnings.warn(
+            "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
+            "and will be removed in 2.3. Use `torch.full(...)` instead.",
+            FutureWarning,
+            stacklevel=3,
+        )
+    elif low >= high:
+        raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
+    elif high < least or low >= beyond:
+        raise ValueError(
+            f"The value interval specified by `low` and `high` is [{low}, {high}), "
+            f"but {dtype} only supports [{least}, {beyond})"
+        )
+    return min(max(low, least), beyond), min(max(high, least), beyond)

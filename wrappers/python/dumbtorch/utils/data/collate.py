@@ -27,14 +27,14 @@ def default_collate(batch):
         if first.dtype.kind in "SUO":
             raise TypeError(_WANTED.format(first.dtype))
         return _ops.stack([as_tensor(a) for a in batch])
+    if isinstance(first, (str, bytes)):  # NumPy's too
+        return batch
     if isinstance(first, float):
         return tensor(batch, dtype=float64)
     if numpy is not None and isinstance(first, numpy.generic):
         return as_tensor(numpy.array(batch))
     if isinstance(first, int):
         return tensor(batch)
-    if isinstance(first, (str, bytes)):
-        return batch
     if isinstance(first, Mapping):
         parts = {key: default_collate([item[key] for item in batch]) for key in first}
         return _like_mapping(first, parts)
