@@ -369,6 +369,8 @@ class Module(StateDict):
         from ..._tensor import _to_arguments
 
         options = _to_arguments(args, kwargs)
+        if options.pop("copy", False):
+            raise RuntimeError(".to() does not accept copy argument")
         kind, order = options.pop("dtype", None), options.pop("memory_format", None)
         if kind is not None and not DTYPE.value(DTYPE[kind]).is_floating_point:
             raise TypeError(
