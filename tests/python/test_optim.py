@@ -581,3 +581,18 @@ def test_hooks_of_the_state(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop", "ASGD", "LBFGS",
+        "Adafactor", "Muon",
+    ],
+)  # fmt: skip
+def test_rates_of_several_elements(name, refusals):
+    def run(t):
+        getattr(t.optim, name)([t.nn.Parameter(t.ones(2, 2))], lr=t.tensor([1.0, 2.0]))
+
+    ours, theirs = refusals(run, ValueError)
+    assert ours == theirs

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .. import _ops
 from .._tensor_type import TensorBase
 from ..autograd.grad_mode import enable_grad, no_grad
-from .optimizer import Optimizer
+from .optimizer import Optimizer, check_one_rate
 
 
 class LBFGS(Optimizer):
@@ -133,8 +133,7 @@ class LBFGS(Optimizer):
 
 def check_rate(lr, sentence: str) -> None:
     """PyTorch's words about learning rates that some optimizers of whole tensors refuse."""
-    if isinstance(lr, TensorBase) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
+    check_one_rate(lr)
     if not lr >= 0:
         raise ValueError(sentence.format(lr))
 
