@@ -144,7 +144,8 @@ def _all_within(x, bound: float) -> bool:
 
 def _caution(state: dict, grad) -> float:
     """The very first direction is the gradient, whose length says nothing."""
-    return min(1.0, 1.0 / float(_ops.sum(_ops.abs(grad)))) if state["n_iter"] == 1 else 1.0
+    total = float(_ops.sum(_ops.abs(grad))) if state["n_iter"] == 1 else 0.0
+    return min(1.0, 1.0 / total) if total else 1.0
 
 
 def _direction(state: dict, grad, history_size: int):
