@@ -119,10 +119,12 @@ def test_outer_no_grad(both, same):
     def run(t):
         x = t.tensor(1.5, requires_grad=True)
         out, product = t.func.vjp(t.square, x)
+        _, linear = t.func.linearize(t.sin, x)
         with t.no_grad():
             results = [
+                linear(t.ones(())), *t.func.jvp(t.sin, (x,), (x,)),
                 t.func.grad(t.sin)(x), t.func.grad(t.func.grad(t.sin))(x), t.func.jacrev(t.sin)(x),
-                *t.func.jvp(t.sin, (x,), (x,)), *t.func.grad_and_value(t.sin)(x), product(t.ones(()))[0],
+                *t.func.grad_and_value(t.sin)(x), product(t.ones(()))[0],
             ]  # fmt: skip
             inside, later = t.func.vjp(t.square, x)
         results += [inside, later(t.ones(()))[0], out]

@@ -303,10 +303,11 @@ def linearize(func, *primals):
     """(func(*primals), its Jacobian there as a function of tangents). func is called once."""
     with _inside() as recorded:
         made = _Call("linearize(f, *primals)", func, primals, None, False, recorded)
-        keep = made.keep
+        keep = made.keep  # which making the forward derivative sets
         outputs, shape = tree_flatten(made.out)
         forward = _Forward(made, outputs)
         made.keep = keep
+    out = made.shown(made.out)
 
     def product(*tangents):
         if tree_flatten(tangents)[1] != tree_flatten(primals)[1]:
@@ -316,11 +317,12 @@ def linearize(func, *primals):
             )
         directions, _ = tree_flatten(tangents)
         _check_tangents(directions, made.inputs)
-        with _inside():
+        with _inside() as recorded:
+            made.keep = recorded and (made.linked or _requires_grad(directions))
             found = forward(directions, again=True)
         return made.shown(tree_unflatten(found, shape))
 
-    return made.shown(made.out), product
+    return out, product
 
 
 def _check_tangents(tangents: list, primals: list) -> None:
