@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 
 from .. import _ops
 from .._tensor_type import Callback, TensorBase, own
@@ -140,6 +139,8 @@ class Function(metaclass=FunctionMeta):
 
 def _bound(forward, args: tuple, kwargs: dict) -> tuple:
     """The arguments of a call by position, with defaults for those that are missing."""
+    import inspect  # which importing the library does without
+
     bound = inspect.signature(forward).bind(*args, **kwargs)
     bound.apply_defaults()
     for name in bound.kwargs:
