@@ -140,7 +140,7 @@ _PYTHON_INTRO = '''\
 
 from __future__ import annotations
 
-from .optimizer import Optimizer, Row, check_variants
+from .optimizer import Optimizer, Row, check_one_rate, check_variants
 '''
 
 
@@ -176,6 +176,7 @@ def _class(o: Optimizer, optimizers: list[Optimizer]) -> str:
     for name, settings in o.python:
         if len(settings) > 1:
             lines.append(f"        {', '.join(settings)} = {name}")
+    lines.append("        check_one_rate(lr)")
     printer = expr.Printer()
     for condition, message in o.checks:
         quote = "f" if "{" in message else ""

@@ -21,6 +21,26 @@ def test_conversions_with_memory_format(both, same):
     same(*both(run))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'cpu', 'cpu'", "t.float, 'cpu'", "t.float, t.float", "'cpu', t.float, 3", "'cpu', False", "t.channels_last",
+        "'cpu', t.float, False, t.channels_last", "'cpu', t.float, False, True, True", "[1]", "t.ones(2), 'cpu'",
+        "t.ones(2), t.float64", "t.ones(2), dtype=t.float64", "t.float64, dtype=t.float32", "'cpu', device='cpu'",
+        "t.float64, None", "foo=1",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("what", ["t.ones(2)", "t.nn.Linear(2, 2)"])
+def test_arguments_of_to(what, text, refusals):
+    ours, theirs = refusals(lambda t: eval(f"{what}.to({text})", {"t": t}), TypeError)
+    assert ours[0] is theirs[0]
+
+
+def test_modules_are_not_copied(refusals):
+    ours, theirs = refusals(lambda t: t.nn.Linear(2, 2).to("cpu", copy=True), RuntimeError)
+    assert ours == theirs
+
+
 def test_module_to_memory_format(both, same):
     def run(t):
         net = t.nn.Conv2d(3, 4, 3).to(memory_format=t.channels_last, non_blocking=True)

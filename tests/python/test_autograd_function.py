@@ -118,3 +118,48 @@ def test_gradcheck_finds_errors():
     assert dt.autograd.gradcheck(lambda a, b: (a @ b, a.sum()), (x, dt.randn(3, dtype=dt.float64)))
     with pytest.raises(ValueError):
         dt.autograd.gradcheck(lambda a: a, dt.ones(1))
+
+
+def scaled(t, forward, sets_up=True):
+    """A function that gives its first argument times the second."""
+
+    def setup_context(ctx, inputs, output):
+        ctx.count, ctx.factor = len(inputs), inputs[1] if len(inputs) > 1 else 1
+
+    def backward(ctx, g):
+        return (g * ctx.factor, *[None] * (ctx.count - 1)) if sets_up else g
+
+    body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    if sets_up:
+        body["setup_context"] = staticmethod(setup_context)
+    return type("Scaled", (t.autograd.Function,), body)
+
+
+@pytest.mark.parametrize(
+    "text", ["f(x)", "f(x, 2)", "f(x, y=2)", "f(x=x)", "f(y=2, x=x)", "several(x)", "several(x, 2, 3)"]
+)  # fmt: skip
+def test_arguments_with_defaults(text, both, same):
+    def run(t):
+        x = t.tensor(3.0, requires_grad=True)
+        names = {"x": x, "f": scaled(t, lambda x, y=5: x * y).apply}
+        names["several"] = scaled(t, lambda x, y=5, *rest: x * y).apply
+        y = eval(text, names)
+        y.backward()
+        return y, x.grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("text", ["f()", "f(x, 2, 3)", "f(x, z=2)", "named(x)", "named(x, y=2)"])
+def test_arguments_that_do_not_fit(text, refusals):
+    def run(t):
+        names = {"x": t.ones(()), "f": scaled(t, lambda x, y=5: x).apply}
+        names["named"] = scaled(t, lambda x, *, y=5: x).apply
+        eval(text, names)
+
+    ours, theirs = refusals(run, TypeError)
+    assert ours == theirs
+
+
+def test_named_arguments_of_a_plain_forward(both, same):
+    same(*both(lambda t: scaled(t, lambda ctx, x, y=5: x * y, False).apply(t.ones(2), y=4)))

@@ -1,5 +1,7 @@
 """Hooks of modules on their gradients, and functions that write their inputs in place."""
 
+import warnings
+
 import pytest
 
 
@@ -260,3 +262,26 @@ def test_neither_dim_nor_axis(both):
             t.ones(2).cumsum()
 
     both(run)
+
+
+@pytest.mark.parametrize("pre", [False, True])
+@pytest.mark.parametrize(
+    "make",
+    [list, lambda x: {"y": x}, lambda x: (x, 2), lambda x: x],
+    ids=["list", "dict", "tuple", "tensor"],
+)
+def test_outputs_that_hooks_do_not_see(make, pre, both):
+    def run(t):
+        class Net(t.nn.Module):
+            def forward(self, x):
+                return make(x * 2)
+
+        net = Net()
+        getattr(net, f"register_full_backward_{'pre_' if pre else ''}hook")(lambda *args: None)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            net(t.ones(2, requires_grad=True))
+        return [(w.category, str(w.message)) for w in caught]
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -274,6 +274,32 @@ def test_checkpoint(both, same):
     same(*both(run), rtol=1e-4)
 
 
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("enabled", [False, True])
+def test_checkpoint_repeats_autocast(inside, enabled, both, same):
+    """The second call casts as the first one did, wherever backward runs."""
+
+    def run(t):
+        x, seen = t.linspace(-1, 1, 9).reshape(3, 3).requires_grad_(), []
+
+        def product(a):
+            seen.append((a @ a).dtype.itemsize)
+            return (a @ a).float() * 3
+
+        with t.autocast("cpu", dtype=t.bfloat16, enabled=enabled):
+            y = t.utils.checkpoint.checkpoint(product, x, use_reentrant=False).sum()
+            if inside:
+                y.backward()
+        if not inside:
+            with t.autocast("cpu", dtype=t.bfloat16, enabled=not enabled):
+                y.backward()
+        return x.grad, seen
+
+    (grad, seen), (theirs, their_seen) = both(run)
+    same(grad, theirs)
+    assert seen == their_seen == [2 if enabled else 4] * 2
+
+
 def test_checkpoint_repeats_random_numbers():
     x = dt.ones(100, requires_grad=True)
     dt.manual_seed(1)

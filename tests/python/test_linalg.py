@@ -403,3 +403,42 @@ def test_geqrf_has_no_derivative():
     assert factors.requires_grad and tau.requires_grad
     with pytest.raises(NotImplementedError, match="the derivative for 'geqrf' is not implemented."):
         tau.sum().backward()
+
+
+SINGULAR = [
+    [[1.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0]],
+    [[[1.0, 2.0], [3.0, 4.0]], [[1.0, 1.0], [1.0, 1.0]]],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", [1, -1, math.inf, -math.inf, "fro"])
+@pytest.mark.parametrize("matrix", SINGULAR)
+def test_condition_of_singular_matrices(matrix, order, both, same):
+    """Infinite, even where a norm of the matrix is 0."""
+    same(*both(lambda t: t.linalg.cond(t.tensor(matrix, dtype=t.float64), order)))
+
+
+@pytest.mark.parametrize("matrix", [*SINGULAR[:3], [[1.0, 2.0], [3.0, 4.0]]])
+def test_nuclear_condition(matrix, both, same):
+    same(*both(lambda t: t.linalg.cond(t.tensor(matrix, dtype=t.float64), "nuc")))
+
+
+@pytest.mark.parametrize("order", ["fro", "nuc"])
+@pytest.mark.parametrize("sizes", [(2, 3), (2, 0, 3), (3,)])
+def test_refused_by_condition(sizes, order, refusals):
+    ours, theirs = refusals(lambda t: t.linalg.cond(t.ones(sizes), order), RuntimeError)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("rcond", [-1.0, 0.3, 0.999, 1.0, 2.0])
+@pytest.mark.parametrize("driver", ["gelsd", "gelss"])
+@pytest.mark.parametrize("matrix", [[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [3.0, 4.0]]])
+def test_tolerances_of_lstsq(matrix, driver, rcond, both, same):
+    """gelsd takes those from 1 on for none; a negative one is machine precision."""
+
+    def run(t):
+        a, b = t.tensor(matrix, dtype=t.float64), t.tensor([[1.0], [3.0]], dtype=t.float64)
+        out = t.linalg.lstsq(a, b, rcond=rcond, driver=driver)
+        return out.solution, out.rank, out.singular_values
+
+    same(*both(run))

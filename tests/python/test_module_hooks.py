@@ -268,3 +268,13 @@ def test_hooks_after_accumulation(both):
         return seen, p.grad.tolist(), q.tolist()
 
     agree(both(run))
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("path", ["0.weight", "0.in_features", "1.forward", "training"])
+def test_only_modules_are_replaced(path, strict, refusals):
+    def run(t):
+        t.nn.Sequential(t.nn.Linear(1, 1), t.nn.Tanh()).set_submodule(path, t.nn.ReLU(), strict)
+
+    ours, theirs = refusals(run, AttributeError)
+    assert ours == theirs

@@ -469,3 +469,35 @@ def test_parameters_with_names(both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "NAdam", "RAdam", "Rprop", "ASGD", "LBFGS",
+        "Adafactor", "Muon",
+    ],
+)  # fmt: skip
+def test_rates_of_several_elements(name, refusals):
+    def run(t):
+        getattr(t.optim, name)([t.nn.Parameter(t.ones(2, 2))], lr=t.tensor([1.0, 2.0]))
+
+    ours, theirs = refusals(run, ValueError)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_without_a_slope(search, both, same):
+    """A tolerance below 0 lets it go on where the gradient is 0."""
+
+    def run(t):
+        p = t.nn.Parameter(t.ones(2))
+        opt = t.optim.LBFGS([p], lr=0.1, tolerance_grad=-1.0, line_search_fn=search)
+
+        def closure():
+            p.grad = t.zeros(2)
+            return t.tensor(1.0)
+
+        return opt.step(closure), p.detach()
+
+    same(*both(run))

@@ -1,6 +1,7 @@
 """Schedules: what they warn of, and that tensors which they were given stay the caller's."""
 
 import copy
+import types
 import warnings
 
 import dumbtorch as dt
@@ -51,6 +52,24 @@ def test_warnings(name, order, epochs):
         return [(w.category, str(w.message)) for w in caught]
 
     assert said(dt) == said(torch)
+
+
+@pytest.mark.parametrize("order", ["sos", "oss"])
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_step_that_is_overridden(name, order):
+    """Afterwards, or before the schedule is made."""
+
+    def said(t, late):
+        opt = optimizer(t)
+        schedule = SCHEDULES[name](t, opt) if late else None
+        opt.step = types.MethodType(lambda self: type(self).step(self), opt)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            steps(schedule or SCHEDULES[name](t, opt), opt, order, ())
+        return [(w.category, str(w.message)) for w in caught]
+
+    for late in (True, False):
+        assert said(dt, late) == said(torch, late)
 
 
 def test_plateau_warns_of_an_epoch():

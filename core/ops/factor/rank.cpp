@@ -26,10 +26,13 @@ Operand beside(const Operand& x) {
   return x.is_number() ? x : Operand(unsqueeze(x.tensor(), -1));
 }
 
+double epsilon_of(const Tensor& A) {
+  return A.dtype() == kDTypeOf<double> ? std::numeric_limits<double>::epsilon()
+                                       : std::numeric_limits<float>::epsilon();
+}
+
 double default_tolerance(const Tensor& A) {
-  const double epsilon = A.dtype() == kDTypeOf<double> ? std::numeric_limits<double>::epsilon()
-                                                       : std::numeric_limits<float>::epsilon();
-  return epsilon * static_cast<double>(std::max(A.size(-2), A.size(-1)));
+  return epsilon_of(A) * static_cast<double>(std::max(A.size(-2), A.size(-1)));
 }
 
 // Which of the values s, none negative, count as 0 in A: those up to max(atol, rtol * the largest).
@@ -159,6 +162,18 @@ Tensor record_lstsq(const Tensor& x, const Tensor& A, const Tensor& B) {
 
 }  // namespace
 
+namespace {
+
+// What LAPACK makes of a tolerance: machine precision where it is negative, or, by gelsd, not
+// below 1.
+double tolerance_of(const Tensor& A, std::optional<double> rcond, const std::string& driver) {
+  if (!rcond) return default_tolerance(A);
+  const bool is_senseless = *rcond < 0 || (driver == "gelsd" && *rcond >= 1);
+  return is_senseless ? epsilon_of(A) : *rcond;
+}
+
+}  // namespace
+
 // By singular values, whatever the driver: it decides which of the results there are.
 std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const Tensor& B,
                                                         std::optional<double> rcond,
@@ -174,7 +189,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const T
     const GradMode no_grad(false);
     const auto [u, values, vh] = linalg_svd(a.detach(), false);
     s = values;
-    const Operand tolerance = rcond.value_or(default_tolerance(A));
+    const Operand tolerance = tolerance_of(A, rcond, name);
     const bool is_empty = s.numel() == 0;
     const Tensor counted = is_empty         ? zeros(s.sizes(), kMaskDType, A.device())
                            : name == "gels" ? ones(s.sizes(), kMaskDType, A.device())
@@ -215,9 +230,8 @@ Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
     return squeeze(order > 0 ? div(largest, smallest) : div(smallest, largest), {{-1}});
   }
   const auto [inverse, info] = linalg_inv_ex(A);
-  const Tensor failed = unsqueeze(unsqueeze(gt(info, 0), -1), -1);
-  const Tensor bounded = masked_fill(inverse, failed, std::numeric_limits<double>::infinity());
-  return mul(linalg_matrix_norm(A, p), linalg_matrix_norm(bounded, p));
+  const Tensor product = mul(linalg_matrix_norm(A, p), linalg_matrix_norm(inverse, p));
+  return masked_fill(product, gt(info, 0), std::numeric_limits<double>::infinity());
 }
 
 }  // namespace dt

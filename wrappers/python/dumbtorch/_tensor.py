@@ -23,7 +23,6 @@ from ._types import (
     int16,
     int32,
     int64,
-    memory_format,
     preserve_format,
     uint8,
 )
@@ -470,26 +469,42 @@ def rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
 
 
 def _to_arguments(args: tuple, kwargs: dict) -> dict:
-    """Sorts out what the positional arguments of to() are."""
-    names = ["non_blocking", "copy"]
-    out = {}
-    for a in args:
-        if isinstance(a, Tensor):
-            out |= {"dtype": a.dtype, "device": a.device}
-        elif isinstance(a, dtype) or (isinstance(a, type) and a in DTYPE):
-            out["dtype"] = a
-        elif isinstance(a, memory_format):
-            out["memory_format"] = a
-        elif isinstance(a, _bool):
-            out[names.pop(0)] = a
-        elif isinstance(a, (str, device, _int)):
-            out["device"] = a
-        elif a is not None:
-            raise TypeError(f"to() received an invalid argument: {type(a).__name__}")
-    if "other" in kwargs:
-        other = kwargs.pop("other")
-        out |= {"dtype": other.dtype, "device": other.device}
-    return out | kwargs
+    """What the arguments of to() stand for: (device, dtype, flags), (dtype, flags) or (tensor, flags)."""
+    other = kwargs.pop("other", None)
+    names, rest = ["device", "dtype", "non_blocking", "copy"], args
+    if args and isinstance(args[0], Tensor):
+        other, rest = args[0], args[1:]
+    given = {} if other is None else {"device": other.device, "dtype": other.dtype}
+    if other is not None:
+        del names[:2]
+    elif args and _is_dtype(args[0]):
+        del names[0]
+    found = dict(zip(names, rest))
+    given |= found
+    if (
+        len(rest) > len(names)
+        or given.keys() & kwargs.keys()
+        or not all(_fits(*pair) for pair in found.items())
+    ):
+        words = [type(a).__name__ for a in args]
+        words += [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+        raise TypeError(
+            f"to() received an invalid combination of arguments - got ({', '.join(words)})"
+        )
+    return given | kwargs
+
+
+def _fits(name: str, value) -> _bool:
+    if name == "dtype":
+        return value is None or _is_dtype(value)
+    if name == "device":
+        is_device = isinstance(value, (str, device, _int)) and not isinstance(value, _bool)
+        return is_device or value is None
+    return isinstance(value, _bool)
+
+
+def _is_dtype(value) -> _bool:
+    return isinstance(value, dtype) or (isinstance(value, type) and value in DTYPE)
 
 
 # ---- operands that tensor_type.c does not know

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from . import _missing, _ops
 from ._functional_call import functional_call
 from ._tensor_type import TensorBase
+from ._vmap import check_randomness, vmap
 from .autograd.functional import _gradients, _zeros_that_require_grad
 from .autograd.grad_mode import enable_grad
-from .utils._pytree import tree_flatten, tree_map, tree_unflatten
+from .utils._pytree import describe, tree_flatten, tree_map, tree_unflatten
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -32,37 +33,58 @@ _level = _Level()
 
 @contextmanager
 def _inside():
-    """Within a transform, whatever is computed may be differentiated by it."""
+    """Within a transform, whatever is computed may be differentiated by it. Gives whether the caller records."""
+    recorded = _ops.is_grad_enabled()
     _level.depth += 1
     try:
         with enable_grad():
-            yield
+            yield recorded
     finally:
         _level.depth -= 1
 
 
 class _Call:
-    """A call of func(*args), differentiated by the arguments that argnums names."""
+    """A call of func(*args), differentiated by the arguments that argnums names (None: by all), for the
+    function of this module that is called `name` in errors."""
 
-    def __init__(self, func, args: tuple, argnums, has_aux: bool, kwargs: dict | None = None):
-        self.nested = _level.depth > 1
-        chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        chosen = tuple(_position(n, len(args)) for n in chosen)
-        self.keep = self.nested or any(
-            isinstance(x, TensorBase) and x.requires_grad for x in tree_flatten(list(args))[0]
+    def __init__(self, name, func, args, argnums, has_aux, recorded, kwargs=None):
+        chosen = _positions(argnums, len(args))
+        given = [_fresh_tree(a) if i in chosen else a for i, a in enumerate(args)]
+        self.given = (
+            given[chosen[0]] if isinstance(argnums, int) else tuple(given[n] for n in chosen)
         )
-        args = [tree_map(_fresh, a) if i in chosen else a for i, a in enumerate(args)]
-        self.given = args[argnums] if isinstance(argnums, int) else tuple(args[n] for n in chosen)
         self.inputs, _ = tree_flatten(self.given)
-        out = func(*args, **(kwargs or {}))
+        # whether what comes out may be differentiated by somebody around it
+        self.linked = _level.depth > 1 or _requires_grad(args)
+        self.keep = recorded and self.linked
+        versions = [x._version for x in self.inputs]
+        out = func(*given, **(kwargs or {}))
+        if [x._version for x in self.inputs] != versions:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
         self.aux = None
         if has_aux:
             if not isinstance(out, tuple) or len(out) != 2:
                 raise RuntimeError(
-                    "the output of the function must be (output, aux), since has_aux is True"
+                    f"{name}: output of function f should be a tuple: (output, aux) if has_aux is True"
                 )
             out, self.aux = out
         self.out = out
+
+    def outputs(self, name: str) -> list:
+        """The tensors that came out, and nothing else."""
+        leaves, _ = tree_flatten(self.out)
+        if not leaves or (len(leaves) == 1 and leaves[0] is None):
+            raise RuntimeError(
+                f"{name}: Expected f to be a function that has non-empty output (got output = {leaves})"
+            )
+        for x in leaves:
+            if not isinstance(x, TensorBase):
+                raise RuntimeError(
+                    f"{name}: expected f(*primals) to return only tensors, got unsupported type {type(x)}"
+                )
+        return leaves
 
     def gradients(self, outputs: list, weights: list, keep_graph: bool = False) -> list:
         """One for each input."""
@@ -79,21 +101,46 @@ class _Call:
         return tree_unflatten(grads, self.given)
 
 
-def _position(argnum: int, count: int) -> int:
+def _positions(argnums, count: int) -> tuple:
+    if argnums is None:
+        return tuple(range(count))
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if argnums == ():
+        raise RuntimeError("argnums must be non-empty")
+    chosen = tuple(
+        _position(n, count) for n in ((argnums,) if isinstance(argnums, int) else argnums)
+    )
+    if len(set(chosen)) != len(chosen):
+        raise RuntimeError(f"argnums elements must be unique, got {chosen}")
+    return chosen
+
+
+def _position(argnum, count: int) -> int:
+    if not isinstance(argnum, int):
+        raise RuntimeError(f"argnum must be int, got: {type(argnum)}")
     if not -count <= argnum < count:
         raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
     return argnum % count
 
 
+def _fresh_tree(tree):
+    return tree_map(_fresh, tree)
+
+
 def _fresh(x):
     """A tensor of its own that requires grad, behind x if x does."""
     if not isinstance(x, TensorBase):
-        raise TypeError(f"expected a tree of tensors to differentiate by, found {type(x).__name__}")
+        raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
     return _ops.view_as(x, x) if x.requires_grad else _ops.tensor_requires_grad_(_ops.detach(x))
 
 
 def _detached(x):
     return _ops.detach(x) if isinstance(x, TensorBase) else x
+
+
+def _requires_grad(tree) -> bool:
+    return any(isinstance(x, TensorBase) and x.requires_grad for x in tree_flatten(tree)[0])
 
 
 def grad(func, argnums=0, has_aux: bool = False):
@@ -110,12 +157,13 @@ def grad(func, argnums=0, has_aux: bool = False):
 
 def grad_and_value(func, argnums=0, has_aux: bool = False):
     """The function that gives (the gradient of func, its value), or with has_aux (gradient, (value, aux))."""
+    name = "grad_and_value(f)(*args)"
 
     @functools.wraps(func)
     def call(*args, **kwargs):
-        with _inside():
-            made = _Call(func, args, argnums, has_aux, kwargs)
-            _check_number(made.out)
+        with _inside() as recorded:
+            made = _Call(name, func, args, argnums, has_aux, recorded, kwargs)
+            _check_number(name, made.out)
             found = made.as_given(made.gradients([made.out], [None]))
         value = made.shown(made.out)
         return found, ((value, made.shown(made.aux)) if has_aux else value)
@@ -134,71 +182,147 @@ def value_and_grad(func, argnums=0, has_aux: bool = False):
     return call
 
 
-def _check_number(out) -> None:
+def _check_number(name: str, out) -> None:
     if not isinstance(out, TensorBase):
-        raise RuntimeError(
-            f"Expected f(*args) to return only tensors, got unsupported type {type(out)}"
-        )
+        raise RuntimeError(f"{name}: Expected f(*args) to return a Tensor, got {type(out)}")
     if out.ndim:
         raise RuntimeError(
-            "Expected f(*args) to return a scalar tensor, got tensor with "
+            f"{name}: Expected f(*args) to return a scalar Tensor, got tensor with "
             f"{out.ndim} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
         )
 
 
 def vjp(func, *primals, has_aux: bool = False):
     """(func(*primals), a function that gives what is like its output times the Jacobian)."""
-    with _inside():
-        made = _Call(func, primals, tuple(range(len(primals))), has_aux)
-    outputs, _ = tree_flatten(made.out)
+    name = "vjp(f, *primals)"
+    with _inside() as recorded:
+        made = _Call(name, func, primals, None, has_aux, recorded)
+    outputs = made.outputs(name)
+    out, aux = made.shown(made.out), made.shown(made.aux)
 
     def product(cotangents, retain_graph=True, create_graph=None):
+        _check_structure("cotangents", cotangents, made.out)
         weights, _ = tree_flatten(cotangents)
-        with _inside():
-            made.keep |= any(w.requires_grad for w in weights)
+        _check_floating(outputs)
+        with _inside() as recorded:
+            made.keep = recorded and (made.linked or _requires_grad(weights))
             found = made.as_given(made.gradients(outputs, weights, keep_graph=True))
         return found
 
-    out = made.shown(made.out)
-    return (out, product, made.shown(made.aux)) if has_aux else (out, product)
+    return (out, product, aux) if has_aux else (out, product)
+
+
+def _check_structure(what: str, tree, like) -> None:
+    if tree_flatten(tree)[1] != tree_flatten(like)[1]:
+        raise RuntimeError(
+            f"Expected pytree structure of {what} to be the same as pytree structure of outputs to the "
+            f"function. {what}: {describe(tree)}, primal output: {describe(like)}"
+        )
+
+
+def _check_floating(outputs: list) -> None:
+    for x in outputs:
+        if not x.is_floating_point():
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor "
+                f"with dtype {x.dtype}"
+            )
+
+
+_JVP = "jvp(f, primals, tangents)"
 
 
 def jvp(func, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False):
     """(func(*primals), its Jacobian times the tangents), by two backwards."""
-    with _inside():
-        made = _Call(func, tuple(primals), tuple(range(len(primals))), has_aux)
-        keep, made.keep = made.keep, True
-        outputs, shape = tree_flatten(made.out)
-        weights = _zeros_that_require_grad(tuple(outputs))
-        grads = made.gradients(outputs, list(weights))
-        directions, _ = tree_flatten(tuple(tangents))
-        keep |= any(t.requires_grad for t in directions)
-        found = _gradients(tuple(grads), weights, tuple(directions), keep)
-        found = [_ops.zeros_like(w) if g is None else g for g, w in zip(found, weights)]
-        made.keep = keep
+    directions = _checked_tangents(primals, tangents)
+    with _inside() as recorded:
+        made = _Call(_JVP, func, primals, None, has_aux, recorded)
+        outputs = made.outputs(_JVP)
+        _, shape = tree_flatten(made.out)
+        product = _Forward(made, outputs, strict)
+        made.keep = recorded and (made.linked or _requires_grad(directions))
+        found = product(directions)
     result = (made.shown(made.out), made.shown(tree_unflatten(found, shape)))
     return (*result, made.shown(made.aux)) if has_aux else result
 
 
+def _checked_tangents(primals, tangents) -> list:
+    if not isinstance(primals, tuple):
+        raise RuntimeError(
+            f"{_JVP}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals)."
+        )
+    if tree_flatten(primals)[1] != tree_flatten(tangents)[1]:
+        raise RuntimeError(
+            f"{_JVP}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            "tuple of 3 tensors, tangents also must be. Got primals with structure "
+            f"{describe(primals)} and tangents with structure {describe(tangents)}"
+        )
+    pairs = list(zip(tree_flatten(primals)[0], tree_flatten(tangents)[0], strict=True))
+    if not pairs:
+        raise RuntimeError(f"{_JVP}: Expected primals to contain at least one Tensor.")
+    for pair in pairs:
+        for what, x in zip(("primals", "tangents"), pair, strict=True):
+            if not isinstance(x, TensorBase):
+                raise RuntimeError(
+                    f"{_JVP}: Expected {what} to only contain Tensors, got {type(x)}"
+                )
+            if not x.is_floating_point():
+                raise ValueError(
+                    f"Expected {what[:-1]} to be floating point or complex, but got: {x.dtype}"
+                )
+        if pair[0].shape != pair[1].shape:
+            raise RuntimeError(
+                "Trying to set a forward gradient that has a different size than that of the original Tensor, this is "
+                f"not supported. Tensor is of size {list(pair[0].shape)} while the given forward gradient is of size "
+                f"{list(pair[1].shape)}."
+            )
+    return [tangent for _, tangent in pairs]
+
+
+class _Forward:
+    """What makes of tangents the Jacobian of a call times them: the derivative, by weights, of a backward, which
+    is linear in them."""
+
+    def __init__(self, made: _Call, outputs: list, strict: bool = False):
+        if strict and not all(y.requires_grad for y in outputs):
+            raise RuntimeError(
+                f"{_JVP[:-1]}, strict=True): The output of f is independent of the inputs. This is not allowed "
+                "with strict=True."
+            )
+        self.made = made
+        self.weights = _zeros_that_require_grad(tuple(outputs))
+        made.keep = True
+        self.grads = tuple(made.gradients(outputs, list(self.weights)))
+
+    def __call__(self, directions: list, again: bool = False) -> list:
+        found = _gradients(self.grads, self.weights, tuple(directions), self.made.keep, again)
+        return [_ops.zeros_like(w) if g is None else g for g, w in zip(found, self.weights)]
+
+
 def linearize(func, *primals):
     """(func(*primals), its Jacobian there as a function of tangents). func is called once."""
-    with _inside():
-        made = _Call(func, primals, tuple(range(len(primals))), False)
-        keep, made.keep = made.keep, True
+    with _inside() as recorded:
+        made = _Call("linearize(f, *primals)", func, primals, None, False, recorded)
+        keep = made.keep  # which making the forward derivative sets
         outputs, shape = tree_flatten(made.out)
-        weights = _zeros_that_require_grad(tuple(outputs))
-        grads = tuple(made.gradients(outputs, list(weights)))
+        forward = _Forward(made, outputs)
         made.keep = keep
+    out = made.shown(made.out)
 
     def product(*tangents):
+        if tree_flatten(tangents)[1] != tree_flatten(primals)[1]:
+            raise RuntimeError(
+                f"Expected the tangents {describe(tangents)} to have the same argspec as the primals "
+                f"{describe(primals)}"
+            )
         directions, _ = tree_flatten(tangents)
         _check_tangents(directions, made.inputs)
-        with _inside():
-            found = _gradients(grads, weights, tuple(directions), keep, True)
-        found = [_ops.zeros_like(w) if g is None else g for g, w in zip(found, weights)]
+        with _inside() as recorded:
+            made.keep = recorded and (made.linked or _requires_grad(directions))
+            found = forward(directions, again=True)
         return made.shown(tree_unflatten(found, shape))
 
-    return made.shown(made.out), product
+    return out, product
 
 
 def _check_tangents(tangents: list, primals: list) -> None:
@@ -214,12 +338,25 @@ def _check_tangents(tangents: list, primals: list) -> None:
 def jacrev(func, argnums=0, has_aux: bool = False, *, chunk_size=None):
     """The function that gives the Jacobian of func: for output o and input i a tensor of shape o.shape +
     i.shape. A backward for each element of the output."""
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    return _jacobian("vjp(f, *primals)", func, argnums, has_aux, check=_check_floating)
 
+
+def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error"):
+    """The same as jacrev, and computed as it: by backwards."""
+    check_randomness(randomness)
+    return _jacobian(_JVP, func, argnums, has_aux, check=lambda outputs: None)
+
+
+def _jacobian(name: str, func, argnums, has_aux: bool, check):
     @functools.wraps(func)
     def call(*args, **kwargs):
-        with _inside():
-            made = _Call(func, args, argnums, has_aux, kwargs)
-            outputs, shape = tree_flatten(made.out)
+        with _inside() as recorded:
+            made = _Call(name, func, args, argnums, has_aux, recorded, kwargs)
+            outputs = made.outputs(name)
+            check(outputs)
+            _, shape = tree_flatten(made.out)
             found = [made.as_given(_rows(made, y)) for y in outputs]
         found = tree_unflatten(found, shape)
         return (found, made.shown(made.aux)) if has_aux else found
@@ -238,86 +375,9 @@ def _rows(made: _Call, y) -> list:
     ]  # fmt: skip
 
 
-def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error"):
-    """The same as jacrev, and computed as it: by backwards."""
-    return jacrev(func, argnums, has_aux)
-
-
 def hessian(func, argnums=0):
     """The function that gives the second derivatives of func."""
-    return jacrev(jacrev(func, argnums), argnums)
-
-
-# ---- batches
-
-
-def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None):
-    """The function that calls func for each entry of a batch, and stacks what it gives.
-
-    It is a loop: right for every function, and no faster than one. in_dims says which dimension of each
-    argument counts the entries, None that all share it; out_dims, where they are in the results.
-    randomness: "same" gives each entry the same random numbers, otherwise they differ.
-    """
-
-    @functools.wraps(func)
-    def call(*args, **kwargs):
-        dims = _dims_of(in_dims, args)
-        leaves, shape = tree_flatten(list(args))
-        sizes = {x.shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
-        if len(sizes) != 1:
-            raise ValueError(
-                "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
-                f"{sorted(sizes)} for the mapped dimension"
-                if sizes else "vmap: at least one input has to be mapped over"
-            )  # fmt: skip
-        parts = [
-            (x,) * max(sizes) if d is None else _ops.unbind(x, d)
-            for x, d in zip(leaves, dims, strict=True)
-        ]
-        rows = [
-            func(*tree_unflatten(row, shape), **kwargs)
-            for row in _with_randomness(randomness, zip(*parts, strict=True))
-        ]
-        return _stacked(rows, out_dims)
-
-    return call
-
-
-def _with_randomness(randomness: str, rows):
-    from .random import get_rng_state, set_rng_state
-
-    state = get_rng_state() if randomness == "same" else None
-    for row in rows:
-        if state is not None:
-            set_rng_state(state)
-        yield row
-
-
-def _dims_of(dims, tree) -> list:
-    """For each leaf of a tree its dimension, where `dims` is a tree that may end earlier."""
-    if isinstance(tree, dict):
-        pairs = [(dims[k] if isinstance(dims, dict) else dims, v) for k, v in tree.items()]
-    elif isinstance(tree, (list, tuple)):
-        if isinstance(dims, (list, tuple)) and len(dims) != len(tree):
-            raise ValueError(f"vmap: in_dims has {len(dims)} entries for {len(tree)} arguments")
-        pairs = zip(dims if isinstance(dims, (list, tuple)) else (dims,) * len(tree), tree)
-    else:
-        return [dims if isinstance(tree, TensorBase) else None]
-    return [d for one, part in pairs for d in _dims_of(one, part)]
-
-
-def _stacked(rows: list, out_dims):
-    if isinstance(out_dims, (list, tuple)):
-        return tuple(_stacked([r[i] for r in rows], d) for i, d in enumerate(out_dims))
-
-    def stack(*entries):
-        if not isinstance(entries[0], TensorBase):
-            raise ValueError(
-                f"vmap: `{type(entries[0]).__name__}` is no tensor: the function must return tensors"
-            )
-        return entries[0] if out_dims is None else _ops.stack(entries, out_dims)
-
-    return tree_map(stack, *rows)
+    return jacfwd(jacrev(func, argnums), argnums)
 
 
 # ---- modules

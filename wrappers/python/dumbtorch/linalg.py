@@ -41,12 +41,24 @@ def cond(A, p=None, *, out=None):
         return _ops.linalg_cond(A, p, out=out)
     if p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"linalg.cond(ord={p}): The input tensor A must have at least 2 dimensions."
+        )
+    if A.shape[-1] != A.shape[-2]:
+        sizes = f"{A.shape[-2]} by {A.shape[-1]}"
+        raise RuntimeError(
+            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {sizes} matrices"
+        )
     if A.numel() == 0:  # whatever the order
         return _ops.linalg_cond(A, 1, out=out)
+    if p == "nuc":
+        s = _ops.linalg_svdvals(A)
+        return _ops.mul(_ops.sum(s, -1), _ops.sum(_ops.reciprocal(s), -1), out=out)
     inverse, info = _ops.linalg_inv_ex(A)
-    inverse = inverse.masked_fill((info > 0).unsqueeze(-1).unsqueeze(-1), math.inf)
     # Autocast has made the inverse float32.
-    return _ops.mul(matrix_norm(A, p, dtype=inverse.dtype), matrix_norm(inverse, p), out=out)
+    product = _ops.mul(matrix_norm(A, p, dtype=inverse.dtype), matrix_norm(inverse, p))
+    return _ops.masked_fill(product, info > 0, math.inf, out=out)
 
 
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):

@@ -113,16 +113,19 @@ class Function(metaclass=FunctionMeta):
         return written[0] if written else Function.backward
 
     @classmethod
-    def apply(cls, *args):
+    def apply(cls, *args, **kwargs):
+        sets_up = cls.setup_context is not Function.setup_context
+        if sets_up:
+            args, kwargs = _bound(cls.forward, args, kwargs), {}
         tensors = [a for a in args if isinstance(a, TensorBase)]
         ctx = Context(tuple(isinstance(a, TensorBase) and a.requires_grad for a in args))
         recording = _ops.is_grad_enabled() and any(ctx.needs_input_grad)
         with no_grad():
-            if cls.setup_context is Function.setup_context:
-                result = cls.forward(ctx, *args)
-            else:
+            if sets_up:
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
         if not all(_is_in(x, outputs) for x in ctx._dirty):
             raise RuntimeError(
@@ -132,6 +135,17 @@ class Function(metaclass=FunctionMeta):
         if recording:
             outputs = _record(cls, ctx, args, tensors, outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
+
+
+def _bound(forward, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of a call by position, with defaults for those that are missing."""
+    import inspect  # which importing the library does without
+
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    for name in bound.kwargs:
+        raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+    return bound.args
 
 
 class InplaceFunction(Function):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from .. import _ops
 from .._tensor_type import TensorBase
 from ..autograd.grad_mode import enable_grad, no_grad
-from .optimizer import Optimizer
+from .optimizer import Optimizer, check_one_rate
 
 
 class LBFGS(Optimizer):
@@ -133,8 +133,7 @@ class LBFGS(Optimizer):
 
 def check_rate(lr, sentence: str) -> None:
     """PyTorch's words about learning rates that some optimizers of whole tensors refuse."""
-    if isinstance(lr, TensorBase) and lr.numel() != 1:
-        raise ValueError("Tensor lr must be 1-element")
+    check_one_rate(lr)
     if not lr >= 0:
         raise ValueError(sentence.format(lr))
 
@@ -145,7 +144,8 @@ def _all_within(x, bound: float) -> bool:
 
 def _caution(state: dict, grad) -> float:
     """The very first direction is the gradient, whose length says nothing."""
-    return min(1.0, 1.0 / float(_ops.sum(_ops.abs(grad)))) if state["n_iter"] == 1 else 1.0
+    total = float(_ops.sum(_ops.abs(grad))) if state["n_iter"] == 1 else 0.0
+    return min(1.0, 1.0 / total) if total else 1.0
 
 
 def _direction(state: dict, grad, history_size: int):

@@ -83,6 +83,7 @@ class Optimizer:
 
     _row: Row
     _has_stepped = False  # a schedule warns if it is asked for the next rate before
+    _step_of_its_own = None  # a step() that somebody gave to this object when a schedule began
     _wide: str | None = None  # how parameters in half precision are computed with float32
     _found_inf = (
         None  # what a GradScaler has found, while a step is under way that a GPU decides on
@@ -429,6 +430,11 @@ class Optimizer:
             settings = sorted(name for name in group if name != "params")
             lines += [f"    {name}: {group[name]}" for name in settings]
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
+
+
+def check_one_rate(lr) -> None:
+    if isinstance(lr, TensorBase) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
 
 
 def check_variants(name: str, foreach, fused, differentiable: bool) -> None:

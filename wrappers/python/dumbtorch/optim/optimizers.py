@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from .optimizer import Optimizer, Row, check_variants
+from .optimizer import Optimizer, Row, check_one_rate, check_variants
 
 __all__ = ["SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam", "ASGD", "Rprop"]
 
@@ -41,6 +41,7 @@ class SGD(Optimizer):
         differentiable=False,
         fused=None,
     ):
+        check_one_rate(lr)
         if not ((lr >= 0) or (lr != lr)):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not ((momentum >= 0) or (momentum != momentum)):
@@ -102,6 +103,7 @@ class Adam(Optimizer):
         decoupled_weight_decay=False,
     ):
         beta1, beta2 = betas
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not (eps >= 0):
@@ -202,6 +204,7 @@ class RMSprop(Optimizer):
         maximize=False,
         differentiable=False,
     ):
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not (eps >= 0):
@@ -259,6 +262,7 @@ class Adagrad(Optimizer):
         differentiable=False,
         fused=None,
     ):
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not (lr_decay >= 0):
@@ -314,6 +318,7 @@ class Adadelta(Optimizer):
         maximize=False,
         differentiable=False,
     ):
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not ((0 <= rho) and (rho <= 1)):
@@ -368,6 +373,7 @@ class Adamax(Optimizer):
         capturable=False,
     ):
         beta1, beta2 = betas
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not (eps >= 0):
@@ -429,6 +435,7 @@ class NAdam(Optimizer):
         differentiable=False,
     ):
         beta1, beta2 = betas
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not (eps >= 0):
@@ -491,6 +498,7 @@ class RAdam(Optimizer):
         differentiable=False,
     ):
         beta1, beta2 = betas
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not (eps >= 0):
@@ -548,6 +556,7 @@ class ASGD(Optimizer):
         differentiable=False,
         capturable=False,
     ):
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not (weight_decay >= 0):
@@ -599,6 +608,7 @@ class Rprop(Optimizer):
     ):
         etaminus, etaplus = etas
         step_size_min, step_size_max = step_sizes
+        check_one_rate(lr)
         if not (lr >= 0):
             raise ValueError(f"Invalid learning rate: {lr}")
         if not ((0 < etaminus) and (etaminus < 1) and (1 < etaplus)):

@@ -22,6 +22,11 @@ _ORDER_WARNING = (
     "in PyTorch skipping the first value of the learning rate schedule. See more details at "
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
+_OVERRIDDEN_WARNING = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make "
+    "sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
 
 
 def own(value):
@@ -85,6 +90,7 @@ class LRScheduler:
         self.base_lrs = rates_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         self._get_lr_called_within_step = False  # it is part of PyTorch's state
+        optimizer._step_of_its_own = vars(optimizer).get("step")
         self._initial_step()
 
     def _initial_step(self) -> None:
@@ -98,8 +104,11 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Moves on to the next epoch's learning rates, or to those of an epoch."""
-        if self._step_count == 1 and not self.optimizer._has_stepped:
-            warnings.warn(_ORDER_WARNING, UserWarning, stacklevel=2)
+        if self._step_count == 1:
+            if vars(self.optimizer).get("step") is not self.optimizer._step_of_its_own:
+                warnings.warn(_OVERRIDDEN_WARNING, UserWarning, stacklevel=2)
+            elif not self.optimizer._has_stepped:
+                warnings.warn(_ORDER_WARNING, UserWarning, stacklevel=2)
         warn_of_epoch(epoch)
         self._step_count += 1
         self._update_lr(epoch)

@@ -24,3 +24,13 @@ def tree_map(function, tree, *others):
         parts = [tree_map(function, *row) for row in zip(tree, *others, strict=True)]
         return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
     return function(tree, *others)
+
+
+def describe(tree) -> str:
+    """A tree as errors show it, with a star for each leaf."""
+
+    class Leaf:
+        def __repr__(self):
+            return "*"
+
+    return repr(tree_map(lambda _: Leaf(), tree))

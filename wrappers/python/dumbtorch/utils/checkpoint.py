@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 from .. import _ops
 from .._tensor_type import TensorBase
+from ..amp.autocast_mode import (
+    autocast,
+    get_autocast_dtype,
+    is_autocast_available,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)
 from ..autograd import backward
 from ..autograd.function import Function, once_differentiable
 from ..autograd.grad_mode import enable_grad
@@ -48,7 +57,8 @@ def checkpoint(
     early_stop=True, preserve_rng_state=True, **kwargs,
 ):  # fmt: skip
     """function(*args, **kwargs), whose intermediate results are computed again in backward, with the same
-    random numbers. It may return tensors in lists, tuples and dicts, among other things.
+    random numbers and in the same regions of autocast. It may return tensors in lists, tuples and dicts, among other
+    things.
 
     As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
@@ -59,6 +69,7 @@ def checkpoint(
     if not _ops.is_grad_enabled():
         return function(*args, **kwargs)
     places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
+    regions = _regions()
     states = _random_states() if preserve_rng_state else None
 
     def call(tensors):
@@ -68,10 +79,12 @@ def checkpoint(
         return function(*given, **kwargs)
 
     def call_again(tensors):
-        if states is None:
-            return call(tensors)
-        with fork_rng():
-            _set_random_states(states)
+        with ExitStack() as stack:
+            for region in regions:
+                stack.enter_context(region)
+            if states is not None:
+                stack.enter_context(fork_rng())
+                _set_random_states(states)
             return call(tensors)
 
     tensors = [args[i] for i in places]
@@ -113,6 +126,17 @@ def checkpoint_sequential(
 
 def _tensors(leaves: list) -> list:
     return [y for y in leaves if isinstance(y, TensorBase)]
+
+
+def _regions() -> list:
+    """What autocast is now, to be entered again."""
+    return [
+        autocast(
+            kind, get_autocast_dtype(kind), is_autocast_enabled(kind), is_autocast_cache_enabled()
+        )
+        for kind in ("cpu", "cuda")
+        if is_autocast_available(kind)
+    ]
 
 
 def _random_states() -> list:

@@ -6,6 +6,8 @@ Their backwards are where the gradients pass: first that of the outputs, then th
 
 from __future__ import annotations
 
+import warnings
+
 from ... import _ops
 from ..._tensor_type import TensorBase
 from ...autograd.function import Function
@@ -47,6 +49,12 @@ class BackwardHooks:
 
     def after(self, out):
         """The module's outputs, watched: a tensor, or the tensors of a tuple."""
+        if not isinstance(out, (TensorBase, tuple)):
+            warnings.warn(
+                "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors "
+                f"but received {type(out)}",
+                stacklevel=4,
+            )
         many = out if isinstance(out, tuple) else (out,)
         many = _watched(many, self._see_outputs, zeros=False)
         return many if isinstance(out, tuple) else many[0]

@@ -287,6 +287,8 @@ class Module(StateDict):
         parent = self.get_submodule(path)
         if strict and not hasattr(parent, name):
             raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        if not isinstance(getattr(parent, name, module), Module):
+            raise AttributeError(f"`{name}` is not an nn.Module")
         setattr(parent, name, module)
 
     def get_parameter(self, target: str):
@@ -369,6 +371,8 @@ class Module(StateDict):
         from ..._tensor import _to_arguments
 
         options = _to_arguments(args, kwargs)
+        if options.pop("copy", False):
+            raise RuntimeError(".to() does not accept copy argument")
         kind, order = options.pop("dtype", None), options.pop("memory_format", None)
         if kind is not None and not DTYPE.value(DTYPE[kind]).is_floating_point:
             raise TypeError(

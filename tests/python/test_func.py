@@ -1,0 +1,165 @@
+"""torch.func and vmap: what they refuse, modes around and inside them, and what is written in place."""
+
+import re
+
+import dumbtorch as dt
+import dumbtorch.func
+import pytest
+
+
+def called(t, text):
+    """The value of a text, and what it may use."""
+    x = t.arange(3.0) + 1
+    names = {"t": t, "f": t.func, "x": x, "m": t.arange(6.0).reshape(2, 3), "one": t.tensor(2.0)}
+    return eval(text, names)
+
+
+REFUSED = [
+    "f.{}(lambda x: x.sum(), argnums=0.0)(x)", "f.{}(lambda x: x.sum(), argnums=())(x)",
+    "f.{}(lambda x: x.sum(), argnums=2)(x)", "f.{}(lambda x, y: (x * y).sum(), argnums=(0, -2))(x, x)",
+    "f.{}(lambda x, y: (x * y).sum(), argnums=[0, 1])(x, x)", "f.{}(lambda x: x.sum(), argnums=(0.0,))(x)",
+    "f.{}(lambda x: x.sum(), has_aux=True)(x)", "f.{}(lambda x: (x.sum(), x, x), has_aux=True)(x)",
+    "f.{}(lambda x: [x.sum(), x], has_aux=True)(x)", "f.{}(lambda x: None)(x)", "f.{}(lambda x: 2.0)(x)",
+    "f.{}(lambda x: (x.sum(), 'a'))(x)", "f.{}(lambda x: ())(x)",
+]  # fmt: skip
+OTHERS = [
+    "f.grad(lambda x: x)(x)", "f.grad(lambda x: x)(2.0)", "f.grad(lambda x, y: x.sum(), argnums=(0, 1))(x, None)",
+    "f.jacrev(lambda x: t.arange(3))(x)", "f.jacrev(t.sin, chunk_size=0)(x)", "f.jacfwd(t.sin, randomness='foo')(x)",
+    "f.vjp(lambda x: None, x)", "f.vjp(lambda x: (x, None), x)", "f.vjp(t.sin, 1.0)",
+    "f.vjp(lambda x: x, x, has_aux=True)",
+    "f.vjp(lambda x: (x, x), x)[1]((x,))", "f.vjp(lambda x: (x, x), x)[1]([x, x])", "f.vjp(lambda x: (x,), x)[1](x)",
+    "f.vjp(lambda x: {'a': x}, x)[1]({'b': x})", "f.vjp(lambda x: t.arange(3), x)[1](x)",
+    "f.jvp(t.sin, [x], [x])", "f.jvp(t.sin, x, x)", "f.jvp(t.sin, (), ())", "f.jvp(t.sin, (1.0,), (1.0,))",
+    "f.jvp(t.sin, (x,), (t.ones(2),))", "f.jvp(t.sin, (x,), (t.arange(3),))", "f.jvp(t.sin, (t.arange(3),), (x,))",
+    "f.jvp(lambda x: (x, None), (x,), (x,))", "f.jvp(lambda x: x, (x,), (x,), has_aux=True)",
+    "f.jvp(lambda x: t.ones(2), (x,), (x,), strict=True)",
+    "t.vmap(t.sin)()", "t.vmap(t.sin)(1.0)", "t.vmap(lambda x: 1.0)(m)", "t.vmap(lambda x: (x, None))(m)",
+    "t.vmap(t.sin, in_dims=3)(m)", "t.vmap(t.sin, in_dims=-3)(m)", "t.vmap(t.sin)(one)",
+    "t.vmap(lambda x, y: x)(m, 1.0)",
+    "t.vmap(t.add, in_dims=[0, 0])(m, m)", "t.vmap(t.add, in_dims=0.0)(m, m)", "t.vmap(t.add, in_dims=None)(m, m)",
+    "t.vmap(t.sin, in_dims=(None,))(m)", "t.vmap(t.add)(m, t.ones(3, 3))", "t.vmap(t.sin, out_dims='a')(m)",
+    "t.vmap(t.sin, out_dims=0.0)(m)", "t.vmap(t.sin, out_dims=None)(m)", "t.vmap(t.sin, chunk_size=0)(m)",
+    "t.vmap(t.sin, randomness='foo')(m)", "t.vmap(lambda x: x + t.rand(3))(m)", "t.vmap(t.nn.functional.dropout)(m)",
+]  # fmt: skip
+# Errors that end in a tree, which is shown in another way.
+TREES = [
+    "f.jvp(t.sin, (x,), x)", "f.jvp(t.sin, (x, x), (x,))", "f.jvp(lambda d: d['a'], ({'a': x},), (x,))",
+    "t.vmap(t.add, in_dims=(0,))(m, m)", "t.vmap(lambda p: p[0], in_dims=((0,),))((m, m))",
+    "t.vmap(lambda p: p[0], in_dims=([0, None],))((m, m))", "t.vmap(lambda d: d['a'], in_dims=({'b': 0},))({'a': m})",
+    "t.vmap(lambda x: (x, x), out_dims=(0,))(m)", "t.vmap(lambda x: (x, x), out_dims=(0, 0, 0))(m)",
+    "t.vmap(lambda x: [x], out_dims=(0,))(m)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["grad", "grad_and_value", "jacrev", "jacfwd"])
+@pytest.mark.parametrize("text", REFUSED)
+def test_refused_by_all(name, text, refusals):
+    ours, theirs = refusals(lambda t: called(t, text.format(name)), RuntimeError)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("text", OTHERS + TREES)
+def test_refused(text, refusals):
+    ours, theirs = refusals(lambda t: called(t, text), RuntimeError, ValueError)
+    if text in TREES:
+        ours, theirs = (
+            (kind, re.split("(with|has) structure", said)[0]) for kind, said in (ours, theirs)
+        )
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.vmap(t.sin)(t.ones(0, 3))",
+        "t.vmap(lambda a, b: a * b, out_dims=1)(t.ones(0, 3), t.ones(0, 3))",
+        "t.vmap(lambda x: x, out_dims=(1,))(m)",
+        "tuple(t.vmap(lambda x: {'a': x, 'b': x}, out_dims={'a': 0, 'b': 1})(m).values())",
+        "t.vmap(lambda x: (x, (x, x)), out_dims=(0, (0, 1)))(m)[1]",
+        "t.vmap(lambda x: t.ones(2), out_dims=None)(m)",
+        "t.vmap(lambda x, y: x * y, in_dims=(0, None))(m, 2.0)",
+        "t.vmap(lambda d: d['a'] * d['b'], in_dims=({'a': 0, 'b': None},))({'a': m, 'b': x})",
+        "f.jacrev(lambda x: [x, {'a': x * 2}])(x)[1]['a']", "f.vjp(lambda x: {'a': x * 2}, x)[1]({'a': x})[0]",
+        "f.jvp(lambda d: d['a'] * 2, ({'a': x},), ({'a': x},))",
+        "f.hessian(lambda a, b: (a * a * b).sum(), argnums=(0, 1))(x, x)",
+    ],
+)  # fmt: skip
+def test_values(text, both, same):
+    same(*both(lambda t: called(t, text)))
+
+
+def test_inner_no_grad(both, same):
+    """What was computed under no_grad is a constant for the transforms around it."""
+
+    def run(t):
+        def cubic(x):
+            with t.no_grad():
+                shift = x**3
+            return x**3 - shift
+
+        def nested(x):
+            with t.no_grad():
+                slope, value = t.func.grad_and_value(lambda x: 0.25 * x**4)(x)
+                out, product = t.func.vjp(t.exp, x)
+                moved = t.func.jvp(t.sin, (x,), (x,))[1]
+                rows = t.func.jacrev(t.sin)(x)
+                inner = t.func.grad(cubic)(x)
+            return x**3 - slope * value * out * moved * rows * inner
+
+        x = t.tensor(1.5, requires_grad=True)
+        y = t.func.grad(nested)(x)
+        return y, t.autograd.grad(y, x)[0]
+
+    same(*both(run))
+
+
+def test_outer_no_grad(both, same):
+    """Under no_grad results are outside the graph, whatever requires grad."""
+
+    def run(t):
+        x = t.tensor(1.5, requires_grad=True)
+        out, product = t.func.vjp(t.square, x)
+        _, linear = t.func.linearize(t.sin, x)
+        with t.no_grad():
+            results = [
+                linear(t.ones(())), *t.func.jvp(t.sin, (x,), (x,)),
+                t.func.grad(t.sin)(x), t.func.grad(t.func.grad(t.sin))(x), t.func.jacrev(t.sin)(x),
+                *t.func.grad_and_value(t.sin)(x), product(t.ones(()))[0],
+            ]  # fmt: skip
+            inside, later = t.func.vjp(t.square, x)
+        results += [inside, later(t.ones(()))[0], out]
+        return tuple(y.detach() for y in results), [y.requires_grad for y in results]
+
+    (values, graphs), (theirs, their_graphs) = both(run)
+    same(values, theirs)
+    assert graphs == their_graphs
+
+
+@pytest.mark.parametrize("grads", [False, True])
+@pytest.mark.parametrize(
+    "transform", ["grad(f)(x)", "jacrev(f)(x)", "vjp(f, x)", "grad(grad(f))(x)"]
+)
+def test_arguments_written_in_place(transform, grads, refusals):
+    def run(t):
+        x = t.tensor(2.0, requires_grad=grads).clone()
+        eval(
+            f"func.{transform}",
+            {"func": t.func, "grad": t.func.grad, "x": x, "f": lambda x: x.mul_(x)},
+        )
+
+    ours, theirs = refusals(run, RuntimeError)
+    assert ours[1].removeprefix("mul_: ").removeprefix("a view of ") == theirs[1]
+
+
+@pytest.mark.parametrize("write", ["x.mul_(2)", "x[:1].fill_(5)"])
+def test_jvp_of_a_write(write):
+    """By backwards there is no derivative by what was there before."""
+    x = dt.ones(3, requires_grad=True).clone()
+    with pytest.raises(RuntimeError, match="in-place operation"):
+        dumbtorch.func.jvp(lambda x: (eval(write), x * 2)[1], (x,), (dt.ones(3),))
+
+
+def test_shared_arguments_of_vmap():
+    """A loop would write what all entries share once for each."""
+    with pytest.raises(RuntimeError, match="all entries share"):
+        dt.vmap(lambda a, b: b.add_(a), in_dims=(0, None))(dt.ones(2, 3), dt.zeros(3))
