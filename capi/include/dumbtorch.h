@@ -6625,10 +6625,11 @@ DT_MUST_CHECK DT_API dt_status dt_batch_norm(
     dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
     dt_tensor *bias, int32_t training, double momentum, double eps, dt_tensor **out) DT_NOEXCEPT;
 
-/** min(relu(batch_norm(input, ...) + addend), limit). Where images have their channels last, one
- * kernel does all of it and what lies between is never in memory; its gradient reads a bit of each
- * result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows. PyTorch has no
- * such function; its numbers are those of the three in turn.
+/** min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it where there is one,
+ * for float32 on a CPU and for images with their channels last on a GPU, and what lies between is
+ * never in memory; its gradient reads a bit of each result. nn.Sequential calls this for a
+ * BatchNorm that a ReLU or ReLU6 follows. PyTorch has no such function; its numbers are those of
+ * the three in turn.
  * @param input [batch, channels, ...].
  * @param running_mean [channels]: used when not training, updated when training; or absent.
  * @param running_var [channels]: used when not training, updated when training; or absent.

@@ -5,6 +5,7 @@
 // position, so all channels are reduced side by side. Sums over the batch are taken in double, in
 // chunks that the shape fixes.
 #include "kernels/calls/nn.gen.h"
+#include "kernels/channel_order.h"
 #include "kernels/cpu/moments.h"
 #include "kernels/cpu/relu_flags.h"
 #include "kernels/cpu/rows.h"
@@ -37,12 +38,21 @@ struct BatchNormShape {
     const int64_t end = min(positions(), (chunk + 1) * per_chunk);
     return (end - chunk * per_chunk) * (columns ? 1 : length);
   }
+  // Whether a thread does all that there is to do for a channel, which then stays in its caches.
+  bool by_channels(const dt_stream* stream) const {
+    return !columns && (chunks == 1 || channels >= 4 * stream->threads);
+  }
+  // Where the flags of element `first` of a run lie.
+  int64_t flags_at(int64_t a, int64_t b, int64_t first) const {
+    const int64_t lines = columns ? length : channels, run = columns ? channels : length;
+    return (a * lines + b) * ceil_div(run, kPacket) + first / kPacket;
+  }
 };
 
 inline BatchNormShape make_shape(const dt_view& x) {
   BatchNormShape s;
   s.batch = x.sizes[0], s.channels = x.sizes[1], s.length = x.sizes[2];
-  s.columns = s.length == 1 || (s.channels > 1 && x.strides[1] < x.strides[2]);
+  s.columns = has_columns(x);
   const int64_t others = s.columns ? 1 : max<int64_t>(1, s.channels);
   const int64_t worth = max<int64_t>(1, s.work() / (kSerialWork / 2));
   const int64_t wanted =
@@ -76,10 +86,19 @@ void for_each_run(const dt_stream* stream, const BatchNormShape& s, const Body& 
   });
 }
 
-// ---- calls with a relu behind the norm, of columns of floats, and without
+// The same for the runs of a channel of planes, from the last image on: the caches still have it.
+template <class Body>
+void for_each_run_of(const BatchNormShape& s, int64_t c, const Body& body) {
+  for (int64_t n = s.batch - 1; n >= 0; --n) {
+    for (int64_t first = 0; first < s.length; first += kRun)
+      body(n, c, c, first, min(kRun, s.length - first));
+  }
+}
 
-bool has_packets(const BatchNormShape& s, const dt_view& x) {
-  return x.dtype == dtype_of<float> && s.columns && s.channels % kPacket == 0;
+// ---- calls with a relu behind the norm, of floats, and without
+
+bool has_packets(const dt_view& x) {
+  return x.dtype == dtype_of<float> && (!has_columns(x) || x.sizes[1] % kPacket == 0);
 }
 
 // A forward call of either kind.
@@ -119,8 +138,7 @@ void finish_run(const NormCall& call, float* to, int64_t a, int64_t b, int64_t f
     const auto addend = make_operand<const float>(s, *call.addend);
     added = read_run(addend.run(a, b) + first * addend.stride, addend.stride, n, copy);
   }
-  const int64_t at = ((a * s.length + b) * s.channels + first) / kPacket;
-  relu_run(to, added, call.limit, call.flags ? call.flags + at : nullptr, n);
+  relu_run(to, added, call.limit, call.flags ? call.flags + s.flags_at(a, b, first) : nullptr, n);
 }
 
 // ---- statistics
@@ -198,54 +216,58 @@ void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int6
   }
 }
 
+// ---- forward: y = (x - mean) * scale + shift
+
+// The numbers of each channel, and how they are found and used.
 template <class T>
-void batch_statistics(const dt_stream* stream, const NormCall& call, T* mean, T* rstd) {
-  const BatchNormShape& s = call.shape;
-  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
-  const Partials partials{static_cast<double*>(call.workspace), s.channels};
-  const int64_t planes = s.columns ? 1 : s.channels;
-  parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
-    const int64_t chunk = tile / planes;
-    s.columns ? column_moments(s, x, chunk, partials)
-              : plane_moments(s, x, tile % planes, chunk, partials);
-  });
-  for (int64_t c = 0; c < s.channels; ++c) {
+struct Normalizer {
+  const NormCall& call;
+  const BatchNormShape& shape;
+  ChannelRuns<const T> x;
+  Partials partials;
+  T *mean, *rstd, *scale;
+  const T *weight, *bias;
+
+  explicit Normalizer(const NormCall& c)
+      : call(c),
+        shape(c.shape),
+        x(make_operand<const T>(shape, c.x)),
+        partials{static_cast<double*>(c.workspace), shape.channels},
+        mean(data<T>(c.mean)),
+        rstd(data<T>(c.rstd)),
+        scale(reinterpret_cast<T*>(partials.first(shape.chunks))),
+        weight(optional_data<const T>(c.weight)),
+        bias(optional_data<const T>(c.bias)) {}
+
+  void chunk_moments(int64_t c, int64_t chunk) const {
+    shape.columns ? column_moments(shape, x, chunk, partials)
+                  : plane_moments(shape, x, c, chunk, partials);
+  }
+  void batch_statistics(int64_t c) const {
     Moments total;
-    for (int64_t chunk = 0; chunk < s.chunks; ++chunk) {
-      total.merge(static_cast<double>(s.chunk_count(chunk)), partials.first(chunk)[c],
+    for (int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      total.merge(static_cast<double>(shape.chunk_count(chunk)), partials.first(chunk)[c],
                   partials.second(chunk)[c]);
     }
     mean[c] = static_cast<T>(total.mean);
     rstd[c] = static_cast<T>(total.rstd(call.eps));
+    scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
   }
-}
-
-// ---- forward: y = (x - mean) * scale + shift
-
-template <class T>
-void running_statistics(const NormCall& call, int64_t channels, T* mean, T* rstd) {
-  const T* running_mean = optional_data<const T>(call.running_mean);
-  const T* running_var = optional_data<const T>(call.running_var);
-  for (int64_t c = 0; c < channels; ++c) {
-    mean[c] = running_mean[c];
-    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(running_var[c]) + call.eps));
+  void running_statistics(int64_t c) const {
+    const T var = optional_data<const T>(call.running_var)[c];
+    mean[c] = optional_data<const T>(call.running_mean)[c];
+    rstd[c] = static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(var) + call.eps));
+    scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
   }
-}
-
-template <class T>
-void normalize(const dt_stream* stream, const NormCall& call, const T* mean, const T* scale,
-               const T* bias) {
-  const BatchNormShape& s = call.shape;
-  const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
-  const ChannelRuns<T> y = make_operand<T>(s, *call.y);
-  for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+  void normalize(const ChannelRuns<T>& y, int64_t a, int64_t b, int64_t c, int64_t first,
+                 int64_t n) const {
     T copy[kRun];
     const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
     write_run<kRun>(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
-      if (s.columns && bias) {
+      if (shape.columns && bias) {
         for (int64_t i = 0; i < n; ++i)
           to[i] = (from[i] - mean[c + i]) * scale[c + i] + bias[c + i];
-      } else if (s.columns) {
+      } else if (shape.columns) {
         for (int64_t i = 0; i < n; ++i) to[i] = (from[i] - mean[c + i]) * scale[c + i];
       } else {
         const T center = mean[c], factor = scale[c], shift = bias ? bias[c] : T(0);
@@ -255,23 +277,33 @@ void normalize(const dt_stream* stream, const NormCall& call, const T* mean, con
         if (call.with_relu) finish_run(call, to, a, b, first, n);
       }
     });
-  });
-}
+  }
+};
 
 template <class T>
 int32_t forward(const dt_stream* stream, const NormCall& call) {
   const BatchNormShape& s = call.shape;
-  T *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
-  if (call.training) {
-    batch_statistics(stream, call, mean, rstd);
-  } else {
-    running_statistics(call, s.channels, mean, rstd);
+  const Normalizer<T> k(call);
+  const ChannelRuns<T> y = call.y ? make_operand<T>(s, *call.y) : ChannelRuns<T>();
+  const auto normalize = [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+    k.normalize(y, a, b, c, first, n);
+  };
+  if (call.training && s.by_channels(stream)) {
+    parallel_for(stream, s.channels, 2 * s.work(), [&](int64_t c) {
+      for (int64_t chunk = 0; chunk < s.chunks; ++chunk) k.chunk_moments(c, chunk);
+      k.batch_statistics(c);
+      if (call.y) for_each_run_of(s, c, normalize);
+    });
+    return DT_KERNEL_OK;
   }
-  if (!call.y) return DT_KERNEL_OK;
-  const T* weight = optional_data<const T>(call.weight);
-  T* scale = static_cast<T*>(call.workspace);  // the partial sums are done with
-  for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-  normalize(stream, call, mean, scale, optional_data<const T>(call.bias));
+  if (call.training) {
+    const int64_t planes = s.columns ? 1 : s.channels;
+    parallel_for(stream, s.chunks * planes, 2 * s.work(),
+                 [&](int64_t tile) { k.chunk_moments(tile % planes, tile / planes); });
+  }
+  for (int64_t c = 0; c < s.channels; ++c)
+    call.training ? k.batch_statistics(c) : k.running_statistics(c);
+  if (call.y) for_each_run(stream, s, normalize);
   return DT_KERNEL_OK;
 }
 
@@ -301,10 +333,10 @@ struct NormGradient {
 
   // What of a run of g arrives at the norm.
   template <class T>
-  const T* arriving(const T* run, T* copy, int64_t position, int64_t first, int64_t n) const {
+  const T* arriving(const T* run, T* copy, int64_t a, int64_t b, int64_t first, int64_t n) const {
     if constexpr (std::is_same_v<T, float>) {
       if (flags) {
-        pass_run(copy, run, flags + (position * shape.channels + first) / kPacket, n);
+        pass_run(copy, run, flags + shape.flags_at(a, b, first), n);
         return copy;
       }
     }
@@ -318,7 +350,7 @@ struct NormGradient {
 template <class T>
 void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
                 const ChannelRuns<const T>& x, T mean, int64_t c, int64_t chunk,
-                const Partials& out) {
+                const Partials& out, const NormGradient& call) {
   double sum_g = 0, sum_gx = 0;
   T copy_g[kRun], copy_x[kRun], product[kRun];
   const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
@@ -326,6 +358,7 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
     for (int64_t first = 0; first < s.length; first += kRun) {
       const int64_t count = min(kRun, s.length - first);
       const T* run_g = read_run(g.run(n, c) + first * g.stride, g.stride, count, copy_g);
+      run_g = call.arriving(run_g, copy_g, n, c, first, count);
       const T* run_x = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy_x);
       for (int64_t i = 0; i < count; ++i) product[i] = run_g[i] * (run_x[i] - mean);
       sum_g += static_cast<double>(reduce_span<Sum<T>>(run_g, count));
@@ -346,7 +379,7 @@ void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   for (int p = 0; p < kPositions; ++p) {
     const int64_t n = (position + p) / s.length, l = (position + p) % s.length;
     run_g[p] = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g[p]);
-    run_g[p] = call.arriving(run_g[p], copy_g[p], position + p, first, count);
+    run_g[p] = call.arriving(run_g[p], copy_g[p], n, l, first, count);
     run_x[p] = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x[p]);
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -381,112 +414,112 @@ void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   }
 }
 
-// Adds the chunks' sums up in order, into those of chunk 0.
-inline void combine_sums(const BatchNormShape& s, const Partials& partials) {
-  double* total = partials.first(0);
-  for (int64_t chunk = 1; chunk < s.chunks; ++chunk) {
-    const double* sums = partials.first(chunk);
-    for (int64_t i = 0; i < 2 * s.channels; ++i) total[i] += sums[i];
-  }
-}
-
-// The per-channel numbers of the input gradient.
+// The numbers of each channel, and how they are found and used.
 template <class T>
-struct Coefficients {
+struct Gradient {
+  const NormGradient& call;
+  const BatchNormShape& shape;
+  ChannelRuns<const T> g, x;
+  const T* mean;
+  Partials partials;
   T *scale, *slope, *level;
-  bool is_scale;  // and nothing else: x, which may be infinite, takes no part
-};
 
-template <class T>
-void input_gradient(const dt_stream* stream, const NormGradient& call, const Coefficients<T>& k) {
-  const BatchNormShape& s = call.shape;
-  const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
-                             x = make_operand<const T>(s, call.x);
-  const ChannelRuns<T> gx = make_operand<T>(s, *call.gx),
-                       to_addend = call.gaddend ? make_operand<T>(s, *call.gaddend) : gx;
-  const T* mean = data<const T>(call.mean);
-  for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+  explicit Gradient(const NormGradient& c)
+      : call(c),
+        shape(c.shape),
+        g(make_operand<const T>(shape, c.g)),
+        x(make_operand<const T>(shape, c.x)),
+        mean(data<const T>(c.mean)),
+        partials{static_cast<double*>(c.workspace), shape.channels},
+        scale(reinterpret_cast<T*>(partials.first(shape.chunks))),
+        slope(scale + shape.channels),
+        level(slope + shape.channels) {}
+
+  bool needs_sums() const { return call.training || call.gweight || call.gbias; }
+
+  void chunk_sums(int64_t c, int64_t chunk) const {
+    shape.columns ? column_sums(shape, g, x, mean, chunk, partials, call)
+                  : plane_sums(shape, g, x, mean[c], c, chunk, partials, call);
+  }
+  // Adds the chunks' sums up in order.
+  void use_sums(int64_t c) const {
+    double sum_g = 0, sum_gx = 0;
+    if (needs_sums()) {
+      sum_g = partials.first(0)[c], sum_gx = partials.second(0)[c];
+      for (int64_t chunk = 1; chunk < shape.chunks; ++chunk)
+        sum_g += partials.first(chunk)[c], sum_gx += partials.second(chunk)[c];
+    }
+    const T rstd = data<const T>(call.rstd)[c], *weight = optional_data<const T>(call.weight);
+    const double r = static_cast<double>(rstd), count = static_cast<double>(shape.count());
+    if (call.gweight) data<T>(*call.gweight)[c] = static_cast<T>(sum_gx * r);
+    if (call.gbias) data<T>(*call.gbias)[c] = static_cast<T>(sum_g);
+    scale[c] = weight ? weight[c] * rstd : rstd;
+    slope[c] = static_cast<T>(sum_gx * r * r / count);
+    level[c] = static_cast<T>(sum_g / count);
+  }
+  void write_addend(const T* run_g, int64_t a, int64_t b, int64_t first, int64_t n) const {
+    const ChannelRuns<T> addend = make_operand<T>(shape, *call.gaddend);
+    T* const to = addend.run(a, b) + first * addend.stride;
+    for (int64_t i = 0; i < n; ++i) to[i * addend.stride] = run_g[i];
+  }
+  void write_input(int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) const {
+    const ChannelRuns<T> gx = make_operand<T>(shape, *call.gx);
     T copy_g[kRun], copy_x[kRun];
     const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
-    run_g = call.arriving(run_g, copy_g, a * s.length + b, first, n);
-    if (call.gaddend) {
-      T* const to = to_addend.run(a, b) + first * to_addend.stride;
-      for (int64_t i = 0; i < n; ++i) to[i * to_addend.stride] = run_g[i];
-    }
+    run_g = call.arriving(run_g, copy_g, a, b, first, n);
+    if (call.gaddend) write_addend(run_g, a, b, first, n);
     const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
+    const T *const center = mean + c, *const times = scale + c, *const slopes = slope + c,
+                   *const levels = level + c;
     write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
-      if (k.is_scale && s.columns) {
-        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * k.scale[c + i];
-      } else if (k.is_scale) {
-        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * k.scale[c];
-      } else if (s.columns) {
-        const T *center = mean + c, *scale = k.scale + c, *slope = k.slope + c,
-                *level = k.level + c;
-        for (int64_t i = 0; i < n; ++i) {
-          to[i] = (run_g[i] - (run_x[i] - center[i]) * slope[i] - level[i]) * scale[i];
-        }
-      } else {
-        const T center = mean[c], scale = k.scale[c], slope = k.slope[c], level = k.level[c];
+      if (!call.training && shape.columns) {  // x, which may be infinite, takes no part
+        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * times[i];
+      } else if (!call.training) {
+        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * times[0];
+      } else if (shape.columns) {
         for (int64_t i = 0; i < n; ++i)
-          to[i] = (run_g[i] - (run_x[i] - center) * slope - level) * scale;
+          to[i] = (run_g[i] - (run_x[i] - center[i]) * slopes[i] - levels[i]) * times[i];
+      } else {
+        const T middle = *center, factor = *times, steep = *slopes, high = *levels;
+        for (int64_t i = 0; i < n; ++i)
+          to[i] = (run_g[i] - (run_x[i] - middle) * steep - high) * factor;
       }
     });
-  });
-}
-
-template <class T>
-void gradient_sums(const dt_stream* stream, const NormGradient& call, const Partials& partials) {
-  const BatchNormShape& s = call.shape;
-  const ChannelRuns<const T> g = make_operand<const T>(s, call.g),
-                             x = make_operand<const T>(s, call.x);
-  const T* mean = data<const T>(call.mean);
-  const int64_t planes = s.columns ? 1 : s.channels;
-  parallel_for(stream, s.chunks * planes, 2 * s.work(), [&](int64_t tile) {
-    const int64_t chunk = tile / planes, c = tile % planes;
-    s.columns ? column_sums(s, g, x, mean, chunk, partials, call)
-              : plane_sums(s, g, x, mean[c], c, chunk, partials);
-  });
-  combine_sums(s, partials);
-}
+  }
+};
 
 template <class T>
 int32_t backward(const dt_stream* stream, const NormGradient& call) {
   const BatchNormShape& s = call.shape;
-  const bool training = call.training;
-  const Partials partials{static_cast<double*>(call.workspace), s.channels};
-  T* const behind = reinterpret_cast<T*>(partials.first(s.chunks));
-  const Coefficients<T> k{behind, behind + s.channels, behind + 2 * s.channels, !training};
-  const bool needs_sums = training || call.gweight || call.gbias;
-  if (needs_sums) gradient_sums<T>(stream, call, partials);
-
-  const T* rstd = data<const T>(call.rstd);
-  const T* weight = optional_data<const T>(call.weight);
-  T *gweight = optional_data<T>(call.gweight), *gbias = optional_data<T>(call.gbias);
-  const double count = static_cast<double>(s.count());
-  for (int64_t c = 0; c < s.channels; ++c) {
-    const double sum_g = needs_sums ? partials.first(0)[c] : 0,
-                 sum_gx = needs_sums ? partials.second(0)[c] : 0;
-    const double r = static_cast<double>(rstd[c]);
-    if (gweight) gweight[c] = static_cast<T>(sum_gx * r);
-    if (gbias) gbias[c] = static_cast<T>(sum_g);
-    k.scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
-    k.slope[c] = static_cast<T>(sum_gx * r * r / count);
-    k.level[c] = static_cast<T>(sum_g / count);
+  const Gradient<T> k(call);
+  const auto write_input = [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+    k.write_input(a, b, c, first, n);
+  };
+  if (k.needs_sums() && s.by_channels(stream)) {
+    parallel_for(stream, s.channels, 2 * s.work(), [&](int64_t c) {
+      for (int64_t chunk = 0; chunk < s.chunks; ++chunk) k.chunk_sums(c, chunk);
+      k.use_sums(c);
+      if (call.gx) for_each_run_of(s, c, write_input);
+    });
+    return DT_KERNEL_OK;
   }
-  if (call.gx) input_gradient(stream, call, k);
+  if (k.needs_sums()) {
+    const int64_t planes = s.columns ? 1 : s.channels;
+    parallel_for(stream, s.chunks * planes, 2 * s.work(),
+                 [&](int64_t tile) { k.chunk_sums(tile % planes, tile / planes); });
+  }
+  for (int64_t c = 0; c < s.channels; ++c) k.use_sums(c);
+  if (call.gx) for_each_run(stream, s, write_input);
   return DT_KERNEL_OK;
 }
 
 // ---- kernels
 
-int64_t sums_bytes(const BatchNormShape& s) {
-  return 2 * s.chunks * s.channels * static_cast<int64_t>(sizeof(double));
-}
-
-template <class Call>
-int64_t backward_bytes(const Call& call) {
-  const BatchNormShape s = make_shape(call.x);
-  return sums_bytes(s) + 3 * s.channels * bytes_of(call.x.dtype);
+// For the sums, and `numbers` of each channel.
+int64_t workspace_bytes(const dt_view& x, int64_t numbers) {
+  const BatchNormShape s = make_shape(x);
+  const int64_t sums = 2 * s.chunks * static_cast<int64_t>(sizeof(double));
+  return s.channels * (sums + numbers * bytes_of(x.dtype));
 }
 
 }  // namespace
@@ -498,7 +531,7 @@ int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& cal
 }
 
 int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& call) {
-  return sums_bytes(make_shape(call.x));
+  return workspace_bytes(call.x, 1);
 }
 
 int32_t kernels::batch_norm_backward(const dt_stream* stream,
@@ -510,12 +543,12 @@ int32_t kernels::batch_norm_backward(const dt_stream* stream,
 
 int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
                                                const calls::BatchNormBackward& call) {
-  return backward_bytes(call);
+  return workspace_bytes(call.x, 3);
 }
 
 int32_t kernels::batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call) {
   NormCall norm(call, &call.y);
-  if (!has_packets(norm.shape, call.x)) return DT_KERNEL_UNSUPPORTED;
+  if (!has_packets(call.x)) return DT_KERNEL_UNSUPPORTED;
   norm.with_relu = true;
   norm.addend = call.addend;
   norm.flags = optional_data<uint8_t>(call.flags);
@@ -524,18 +557,18 @@ int32_t kernels::batch_norm_relu(const dt_stream* stream, const calls::BatchNorm
 }
 
 int64_t kernels::batch_norm_relu_workspace(const dt_stream*, const calls::BatchNormRelu& call) {
-  return sums_bytes(make_shape(call.x));
+  return workspace_bytes(call.x, 1);
 }
 
 int32_t kernels::batch_norm_relu_backward(const dt_stream* stream,
                                           const calls::BatchNormReluBackward& call) {
-  if (!has_packets(make_shape(call.x), call.x)) return DT_KERNEL_UNSUPPORTED;
+  if (!has_packets(call.x)) return DT_KERNEL_UNSUPPORTED;
   return backward<float>(stream, NormGradient(call, call.gaddend, data<const uint8_t>(call.flags)));
 }
 
 int64_t kernels::batch_norm_relu_backward_workspace(const dt_stream*,
                                                     const calls::BatchNormReluBackward& call) {
-  return backward_bytes(call);
+  return workspace_bytes(call.x, 3);
 }
 
 }  // namespace dt::cpu

@@ -9,18 +9,19 @@
 namespace dt::cpu {
 namespace {
 
-// With vectors of two or four numbers it is not worth its code.
+// With vectors of two or four numbers it is not worth its code, nor for channels that do not fill
+// a vector.
 constexpr bool kHasDepthwise = kVectorBytes > 16;
 
 template <class T>
 bool is_depthwise(const Correlation<T>& k) {
-  return kHasDepthwise && k.in_channels == 1 && k.out_channels == 1 && k.groups > 1 &&
+  return kHasDepthwise && k.in_channels == 1 && k.out_channels == 1 && k.groups >= kLanes<T> &&
          k.x.c_step == 1 && k.y.c_step == 1;
 }
 
 template <class T>
 bool is_depthwise(const WeightGradient<T>& k) {
-  return kHasDepthwise && k.in_channels == 1 && k.out_channels == 1 && k.groups > 1 &&
+  return kHasDepthwise && k.in_channels == 1 && k.out_channels == 1 && k.groups >= kLanes<T> &&
          k.x.c_step == 1 && k.g.c_step == 1;
 }
 
@@ -47,13 +48,12 @@ struct VectorCount {
   static constexpr int value = kVectors;
 };
 
-template <class T, class Body>
+template <class T, int kMany, class Body>
 inline void for_each_channel_block(int64_t channels, const Body& body) {
-  constexpr int kMany = 4;
   int64_t c = 0;
   for (; c + kMany * kLanes<T> <= channels; c += kMany * kLanes<T>)
     body(c, VectorCount<kMany>(), kLanes<T>);
-  if (c + 2 * kLanes<T> <= channels) {
+  if (kMany > 2 && c + 2 * kLanes<T> <= channels) {
     body(c, VectorCount<2>(), kLanes<T>);
     c += 2 * kLanes<T>;
   }
@@ -66,54 +66,72 @@ inline Vector<T> load_channels(const T* p, int64_t lanes) {
   return kPart ? load_first(p, lanes) : load(p);
 }
 
-// One output pixel, channels from c on. weights[tap][channel], then the bias.
-template <class T, int kVectors>
-inline void depthwise_pixel(const Correlation<T>& k, const T* x, const T* weights, TapRange rows,
-                            TapRange cols, int64_t lanes, T* y) {
+// Pixels of a row that see the same taps, which share the weights that are read; channels from c
+// on. weights[tap][channel], then the bias.
+template <class T, int kVectors, int kPixels>
+inline void depthwise_pixels(const Correlation<T>& k, const T* x, const T* weights, TapRange rows,
+                             TapRange cols, int64_t lanes, T* y) {
   constexpr bool kPart = kVectors == 1;
-  Vector<T> sums[kVectors];
-  const T* bias = weights + k.rows.taps * k.cols.taps * k.groups;
-  DT_UNROLL
-  for (int v = 0; v < kVectors; ++v) sums[v] = load_channels<kPart>(bias + v * kLanes<T>, lanes);
-  x += k.rows.shift(rows.begin) * k.x.h_step + k.cols.shift(cols.begin) * k.x.w_step;
-  weights += (rows.begin * k.cols.taps + cols.begin) * k.groups;
+  const int64_t x_pixel = k.cols.in_step * k.x.w_step, y_pixel = k.cols.out_step * k.y.w_step;
   const int64_t row_step = k.rows.shift_step * k.x.h_step,
                 col_step = k.cols.shift_step * k.x.w_step;
+  Vector<T> sums[kPixels][kVectors];
+  const T* bias = weights + k.rows.taps * k.cols.taps * k.groups;
+  DT_UNROLL
+  for (int v = 0; v < kVectors; ++v) {
+    sums[0][v] = load_channels<kPart>(bias + v * kLanes<T>, lanes);
+    DT_UNROLL
+    for (int p = 1; p < kPixels; ++p) sums[p][v] = sums[0][v];
+  }
+  x += k.rows.shift(rows.begin) * k.x.h_step + k.cols.shift(cols.begin) * k.x.w_step;
+  weights += (rows.begin * k.cols.taps + cols.begin) * k.groups;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     const T *from = x, *weight = weights;
     for (int64_t q = cols.begin; q < cols.end; ++q) {
       DT_UNROLL
       for (int v = 0; v < kVectors; ++v) {
-        sums[v] = multiply_add(load_channels<kPart>(from + v * kLanes<T>, lanes),
-                               load_channels<kPart>(weight + v * kLanes<T>, lanes), sums[v]);
+        const Vector<T> factor = load_channels<kPart>(weight + v * kLanes<T>, lanes);
+        DT_UNROLL
+        for (int p = 0; p < kPixels; ++p) {
+          sums[p][v] = multiply_add(load_channels<kPart>(from + p * x_pixel + v * kLanes<T>, lanes),
+                                    factor, sums[p][v]);
+        }
       }
       from += col_step, weight += k.groups;
     }
     x += row_step, weights += k.cols.taps * k.groups;
   }
   DT_UNROLL
-  for (int v = 0; v < kVectors; ++v) {
-    if (kPart) {
-      store_first(y, sums[v], lanes);
-    } else {
-      store(y + v * kLanes<T>, sums[v]);
+  for (int p = 0; p < kPixels; ++p) {
+    DT_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      T* const to = y + p * y_pixel + v * kLanes<T>;
+      kPart ? store_first(to, sums[p][v], lanes) : store(to, sums[p][v]);
     }
   }
 }
 
 template <class T>
 void depthwise_row(const Correlation<T>& k, int64_t n, int64_t i, const T* weights) {
+  constexpr int kTogether = 4;
   const TapRange rows = taps_inside(k.rows, i);
   const int64_t inner_begin = -k.cols.first_reach(),
-                inner_end = k.cols.in_size / k.cols.in_step - k.cols.last_reach();
-  for (int64_t j = 0; j < k.cols.out_count; ++j) {
+                inner_end =
+                    min(k.cols.out_count, k.cols.in_size / k.cols.in_step - k.cols.last_reach());
+  for (int64_t j = 0, count = 1; j < k.cols.out_count; j += count) {
     const bool is_inside = j >= inner_begin && j < inner_end;
     const TapRange cols = is_inside ? TapRange{0, k.cols.taps} : taps_inside(k.cols, j);
+    count = is_inside && j + kTogether <= inner_end ? kTogether : 1;
     const T* x = k.x.at(n, 0, i * k.rows.in_step, j * k.cols.in_step);
     T* y = k.y.at(n, 0, k.rows.out_first + i * k.rows.out_step,
                   k.cols.out_first + j * k.cols.out_step);
-    for_each_channel_block<T>(k.groups, [&](int64_t c, auto count, int64_t lanes) {
-      depthwise_pixel<T, decltype(count)::value>(k, x + c, weights + c, rows, cols, lanes, y + c);
+    for_each_channel_block<T, 2>(k.groups, [&](int64_t c, auto vectors, int64_t lanes) {
+      constexpr int kVectors = decltype(vectors)::value;
+      if (count == kTogether) {
+        depthwise_pixels<T, kVectors, kTogether>(k, x + c, weights + c, rows, cols, lanes, y + c);
+      } else {
+        depthwise_pixels<T, kVectors, 1>(k, x + c, weights + c, rows, cols, lanes, y + c);
+      }
     });
   }
 }
@@ -230,7 +248,7 @@ template <class T>
 void add_depthwise_row(const WeightGradient<T>& k, int64_t n, int64_t i, T* sums) {
   const auto add = [&](T* to, int64_t first, int64_t count, const T* x) {
     const T* g = k.g.at(n, 0, i, first);
-    for_each_channel_block<T>(k.groups, [&](int64_t c, auto vectors, int64_t lanes) {
+    for_each_channel_block<T, 4>(k.groups, [&](int64_t c, auto vectors, int64_t lanes) {
       add_pixels<T, decltype(vectors)::value>(to + c, g + c, k.g.w_step,
                                               x == nullptr ? nullptr : x + c,
                                               k.cols.in_step * k.x.w_step, count, lanes);

@@ -64,6 +64,7 @@ DT_IN_LANES(gelu_erf, float, lane_gelu)
 DT_IN_LANES(erfc, float, lane_erfc)
 DT_IN_LANES(erfc, double, lane_erfc)
 DT_IN_LANES(erfinv, float, lane_erfinv)
+DT_IN_LANES(erfinv, double, lane_erfinv)
 #undef DT_IN_LANES
 #endif
 

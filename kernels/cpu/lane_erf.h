@@ -95,6 +95,48 @@ inline VectorF64 lane_erfc(VectorF64 x) {
   return x < 0.0 ? 2 - tail : tail;
 }
 
+// ---- erfinv, as in math_special.h, where each of its three quotients is computed for every number
+
+struct RatioF64 {
+  VectorF64 over, under;
+};
+
+template <math::Ratio (*formula)(double)>
+inline RatioF64 each_ratio(VectorF64 x) {
+  double over[kLanes<double>], under[kLanes<double>];
+  for (int i = 0; i < kLanes<double>; ++i) {
+    const math::Ratio r = formula(x[i]);
+    over[i] = r.over, under[i] = r.under;
+  }
+  return {load(over), load(under)};
+}
+
+inline bool any_above(VectorF64 x, double limit) {
+  return _mm512_cmp_pd_mask(x, splat(limit), _CMP_GT_OQ) != 0;
+}
+
+inline RatioF64 erfinv_tail(VectorF64 rest) {
+  const VectorF64 root = _mm512_sqrt_pd(-lane_log<double>(rest));
+  RatioF64 near = each_ratio<math::erfc_inverse_near>(root - 1.375);
+  if (any_above(root, 5.0)) {
+    const RatioF64 far = each_ratio<math::erfc_inverse_far>(root - 5.0);
+    near = {root > 5.0 ? far.over : near.over, root > 5.0 ? far.under : near.under};
+  }
+  return near;
+}
+
+inline VectorF64 lane_erfinv(VectorF64 x) {
+  const VectorF64 a = magnitude(x), rest = 1.0 - a;
+  RatioF64 ratio = each_ratio<math::erfinv_near>(0.7225 - x * x);
+  ratio.over *= a;
+  if (any_above(a, 0.85)) {
+    const RatioF64 tail = erfinv_tail(rest);
+    ratio = {a > 0.85 ? tail.over : ratio.over, a > 0.85 ? tail.under : ratio.under};
+  }
+  const VectorF64 y = ratio.over / ratio.under;
+  return with_sign(rest == 0.0 ? splat(math::kInfinity) : y, x);
+}
+
 }  // namespace
 }  // namespace dt::cpu
 

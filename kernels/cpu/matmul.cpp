@@ -48,7 +48,7 @@ int32_t multiply_float(const dt_stream* stream, const calls::Matmul& call) {
   const Gemm<T> g = describe_float<T>(call);
   if (is_empty(g)) return DT_KERNEL_OK;
   if (is_thin(g)) {
-    run_thin(stream, g);
+    run_thin(stream, g, call.workspace);
   } else {
     run_gemm(stream, g, call.workspace);
   }
@@ -58,7 +58,8 @@ int32_t multiply_float(const dt_stream* stream, const calls::Matmul& call) {
 template <class T>
 int64_t float_workspace(const dt_stream* stream, const calls::Matmul& call) {
   const Gemm<T> g = describe_float<T>(call);
-  return is_empty(g) || is_thin(g) ? 0 : gemm_workspace(stream, g);
+  if (is_empty(g)) return 0;
+  return is_thin(g) ? thin_workspace(g) : gemm_workspace(stream, g);
 }
 
 // ---- narrow floats: what no instruction multiplies, core widens

@@ -1,5 +1,6 @@
 // What follows a norm in many networks: y = min(max(y + addend, 0), limit), of floats. Flags say
-// which elements have a gradient: those of a packet of neighbours share a byte.
+// which elements have a gradient: those of a packet of neighbours share a byte. The last packet of
+// a run may have fewer.
 #pragma once
 
 #include "kernels/cpu/simd.h"
@@ -36,8 +37,7 @@ inline uint32_t packet_bytes(uint32_t bits) {
   return (bits & 0xf) | (bits & 0xf0) << 4 | (bits & 0xf00) << 8 | (bits & 0xf000) << 12;
 }
 
-// Calls body(i, lanes) for a run of whole packets, a vector at a time; lanes is a constant but for
-// the last.
+// Calls body(i, lanes) for a run, a vector at a time; lanes is a constant but for the last.
 template <class Body>
 inline void for_each_vector(int64_t n, const Body& body) {
   constexpr int64_t kLane = kLanes<float>;
@@ -59,7 +59,7 @@ void relu_run(float* y, const float* addend, float limit, uint8_t* flags, int64_
     const Vector<int32_t> is_low = sum <= 0.0f, is_high = has_limit ? sum >= most : is_low & 0;
     if (flags) {
       const uint32_t bytes = packet_bytes(lanes_set(~(is_low | is_high)));  // NaN passes
-      __builtin_memcpy(flags + i / kPacket, &bytes, static_cast<size_t>(lanes / kPacket));
+      __builtin_memcpy(flags + i / kPacket, &bytes, static_cast<size_t>(ceil_div(lanes, kPacket)));
     }
     sum = sum < 0.0f ? Vector<float>{} : sum;
     store_lanes(y + i, is_high ? most : sum, lanes);
@@ -71,7 +71,7 @@ void pass_run(float* y, const float* g, const uint8_t* flags, int64_t n) {
   const FlagLanes bit = flag_bits();
   for_each_vector(n, [&](int64_t i, auto lanes) {
     uint32_t bytes = 0;
-    __builtin_memcpy(&bytes, flags + i / kPacket, static_cast<size_t>(lanes / kPacket));
+    __builtin_memcpy(&bytes, flags + i / kPacket, static_cast<size_t>(ceil_div(lanes, kPacket)));
     const Vector<float> v = load_first(g + i, lanes);
     store_lanes(y + i, (bit & bytes) != 0 ? v : Vector<float>{}, lanes);
   });

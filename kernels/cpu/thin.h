@@ -38,11 +38,34 @@ inline void write_sum(const Gemm<T>& g, int64_t batch, int64_t i, int64_t j, T s
 // k.
 constexpr int64_t kMostDotTiles = 4, kVectorsPerDotTile = kTileRows > 6 ? 8 : 4;
 
-// Few rows of a, and k contiguous in a and in b: inner products.
+// Few rows of a, and k contiguous in b: inner products. Where k is not contiguous in a, its few
+// rows are copied, if sums of lanes are rare.
 template <class T>
 bool is_thin_dot(const Gemm<T>& g) {
   const int64_t tiles = min(kMostDotTiles, g.k / (kVectorsPerDotTile * kLanes<T>));
-  return g.m <= max<int64_t>(1, tiles) * kDotRows && g.a.col == 1 && g.b.row == 1;
+  if (g.a.col != 1) return g.b.row == 1 && g.m <= min(tiles * kDotRows, g.n / 4);
+  return g.b.row == 1 && g.m <= max<int64_t>(1, tiles) * kDotRows;
+}
+
+template <class T>
+int64_t copied_elements(const Gemm<T>& g) {
+  return g.a.col == 1 ? 0 : (g.a.batch == 0 ? 1 : g.batch) * g.m * g.k;
+}
+
+// The same product with a copied to `to`, k contiguous.
+template <class T>
+Gemm<T> with_copied_rows(const dt_stream* stream, const Gemm<T>& g, T* to) {
+  constexpr int64_t kSteps = 256;
+  const int64_t batch = g.a.batch == 0 ? 1 : g.batch, parts = ceil_div(g.k, kSteps);
+  parallel_for(stream, batch * parts, copied_elements(g), [&](int64_t item) {
+    const int64_t n = item / parts, begin = item % parts * kSteps, end = min(g.k, begin + kSteps);
+    for (int64_t k = begin; k < end; ++k) {
+      for (int64_t i = 0; i < g.m; ++i) to[(n * g.m + i) * g.k + k] = *g.a.at(n, i, k);
+    }
+  });
+  Gemm<T> copied = g;
+  copied.a = {to, g.a.batch == 0 ? 0 : g.m * g.k, g.k, 1};
+  return copied;
 }
 
 template <class T>
@@ -192,13 +215,21 @@ bool is_thin(const Gemm<T>& g) {
   return is_thin_dot(g) || is_thin_dot(flipped) || is_thin_sum(g) || is_thin_sum(flipped);
 }
 
-// The orientation in which a thin product is a dot or a sum; dots are preferred.
+// The orientation in which a thin product is a dot or a sum; dots are preferred, of what need not
+// be copied.
 template <class T>
 Gemm<T> thin_orientation(const Gemm<T>& g) {
   const Gemm<T> flipped = transposed(g);
-  if (is_thin_dot(g)) return g;
-  if (is_thin_dot(flipped)) return flipped;
+  const bool is_dot = is_thin_dot(g), is_flipped_dot = is_thin_dot(flipped);
+  if (is_dot && is_flipped_dot) return copied_elements(g) == 0 ? g : flipped;
+  if (is_dot || is_flipped_dot) return is_dot ? g : flipped;
   return is_thin_sum(g) ? g : flipped;
+}
+
+template <class T>
+int64_t thin_workspace(const Gemm<T>& g) {
+  const Gemm<T> thin = thin_orientation(g);
+  return is_thin_dot(thin) ? copied_elements(thin) * static_cast<int64_t>(sizeof(T)) : 0;
 }
 
 // Calls body(batch, j0, j1) for blocks of columns.
@@ -216,9 +247,11 @@ void for_each_thin_block(const dt_stream* stream, const Gemm<T>& g, bool inner, 
 }
 
 template <class T>
-void run_thin(const dt_stream* stream, const Gemm<T>& g) {
-  const Gemm<T> thin = thin_orientation(g);
+void run_thin(const dt_stream* stream, const Gemm<T>& g, void* workspace) {
+  Gemm<T> thin = thin_orientation(g);
   const bool inner = is_thin_dot(thin);
+  if (inner && copied_elements(thin) != 0)
+    thin = with_copied_rows(stream, thin, static_cast<T*>(workspace));
   for_each_thin_block(stream, thin, inner, [&](int64_t batch, int64_t j0, int64_t j1) {
     if (inner && is_stream(thin)) {
       stream_block(thin, batch, j0, j1);

@@ -121,15 +121,23 @@ def test_repr(both, same):
 
 
 # Channels that fill vectors and packets of flags, and do not; more of them than are handled at once; positions that are
-# taken together, and some that are left.
-IMAGES = ((2, 8, 3, 5), (3, 12, 7, 7), (2, 520, 3, 3), (4, 36, 9, 1), (2, 6, 4, 4), (1, 4, 1, 5))
+# taken together, and some that are left; sums of several parts of the batch, by one thread and by several.
+IMAGES = (
+    (2, 8, 3, 5),
+    (3, 12, 7, 7),
+    (2, 520, 3, 3),
+    (4, 36, 9, 1),
+    (2, 6, 4, 4),
+    (1, 4, 1, 5),
+    (5, 8, 40, 41),
+)
 
 
-def norm_and_relu(t, arrays, training, limit, added, dtype):
+def norm_and_relu(t, arrays, last, training, limit, added, dtype):
     """Result, gradients and running statistics, in float64."""
     leaves = [t.tensor(a).to(dtype).requires_grad_() for a in arrays[: 4 if added else 3]]
     x, weight, bias, *addend = leaves
-    x = x.to(memory_format=t.channels_last)
+    x = x.to(memory_format=t.channels_last) if last else x
     running = [t.tensor(np.abs(a) + 0.5).to(dtype) for a in arrays[1:3]]
     options = (weight, bias, training)
     F = t.nn.functional
@@ -146,11 +154,12 @@ def norm_and_relu(t, arrays, training, limit, added, dtype):
 
 
 @pytest.mark.parametrize("shape", IMAGES)
+@pytest.mark.parametrize("last", (True, False))
 @pytest.mark.parametrize("training", (True, False))
 @pytest.mark.parametrize("limit", (None, 0.6))
 @pytest.mark.parametrize("added", (True, False))
-def test_norm_and_relu(torch, shape, training, limit, added):
-    """With channels last one kernel does both, on any number of threads; in float64 each step is an op."""
+def test_norm_and_relu(torch, shape, last, training, limit, added):
+    """One kernel does both, on any number of threads; in float64 each step is an op."""
     random = np.random.default_rng(0)
     sizes = (shape, shape[1:2], shape[1:2], shape, shape)
     arrays = [random.standard_normal(s).astype(np.float32) for s in sizes]
@@ -158,20 +167,41 @@ def test_norm_and_relu(torch, shape, training, limit, added):
     try:
         for threads in (1, 3):
             dt.set_num_threads(threads)
-            ours.append(norm_and_relu(dt, arrays, training, limit, added, dt.float32))
+            ours.append(norm_and_relu(dt, arrays, last, training, limit, added, dt.float32))
     finally:
         dt.set_num_threads(before)
-    theirs = norm_and_relu(torch, arrays, training, limit, added, torch.float64)
+    theirs = norm_and_relu(torch, arrays, last, training, limit, added, torch.float64)
     for one, many, truth in zip(*ours, theirs, strict=True):
         assert np.array_equal(one, many)
         np.testing.assert_allclose(one, truth, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("last", (True, False))
+def test_gradients_of_gradients_of_norm_and_relu(torch, last):
+    """What composes the gradient reads the kernel's flags: in planes of 15 the last packet of four has three."""
+    random = np.random.default_rng(1)
+    arrays = [random.standard_normal(s) for s in ((2, 8, 3, 5), (8,), (8,), (2, 8, 3, 5))]
+
+    def second(t, dtype):
+        x, weight, bias, g = (t.tensor(a).to(dtype).requires_grad_() for a in arrays)
+        at = x.to(memory_format=t.channels_last) if last else x
+        if t is dt:
+            y = t.nn.functional.batch_norm_relu(at, None, None, weight, bias, True, limit=0.6)
+        else:
+            y = t.nn.functional.batch_norm(at, None, None, weight, bias, True).clamp(0, 0.6)
+        first = t.autograd.grad(y, (x, weight, bias), g, create_graph=True)
+        total = sum((f * f).sum() for f in first)
+        return [z.double().numpy() for z in t.autograd.grad(total, (x, weight, g))]
+
+    for ours, truth in zip(second(dt, dt.float32), second(torch, torch.float64), strict=True):
+        np.testing.assert_allclose(ours, truth, rtol=1e-3, atol=1e-3)
+
+
 @pytest.mark.parametrize("isa", ("v2", "v3"))
 def test_norm_and_relu_on_other_processors(torch, isa):
-    tests = [sys.executable, "-m", "pytest", __file__, "-k", "norm_and_relu and not other"]
+    tests = [sys.executable, "-m", "pytest", __file__, "-k", "test_norm_and_relu and not other"]
     done = subprocess.run(
         tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
     )
-    passed = f"{8 * len(IMAGES)} passed"
+    passed = f"{16 * len(IMAGES)} passed"
     assert done.returncode == 0 and passed in done.stdout, done.stdout

@@ -10452,10 +10452,11 @@ static inline dt_tensor *T_do_batch_norm(
 /** T_batch_norm_relu(input: tensor, running_mean: tensor?, running_var: tensor?, .weight: tensor? =
  *     absent, .bias: tensor? = absent, .training: bool = false, .momentum: f64 = 0.1, .eps: f64 =
  *     1e-05, .addend: tensor? = absent, .limit: f64? = absent)
- * min(relu(batch_norm(input, ...) + addend), limit). Where images have their channels last, one
- * kernel does all of it and what lies between is never in memory; its gradient reads a bit of
- * each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows. PyTorch
- * has no such function; its numbers are those of the three in turn. */
+ * min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it where there is
+ * one, for float32 on a CPU and for images with their channels last on a GPU, and what lies
+ * between is never in memory; its gradient reads a bit of each result. nn.Sequential calls this
+ * for a BatchNorm that a ReLU or ReLU6 follows. PyTorch has no such function; its numbers are
+ * those of the three in turn. */
 typedef struct {
   dt_tensor *weight;
   dt_tensor *bias;

@@ -9817,10 +9817,11 @@ inline Tensor batch_norm(
   return Tensor(out);
 }
 
-// min(relu(batch_norm(input, ...) + addend), limit). Where images have their channels last, one
-// kernel does all of it and what lies between is never in memory; its gradient reads a bit of each
-// result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6 follows. PyTorch has no
-// such function; its numbers are those of the three in turn.
+// min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it where there is one,
+// for float32 on a CPU and for images with their channels last on a GPU, and what lies between is
+// never in memory; its gradient reads a bit of each result. nn.Sequential calls this for a
+// BatchNorm that a ReLU or ReLU6 follows. PyTorch has no such function; its numbers are those of
+// the three in turn.
 inline Tensor batch_norm_relu(
     const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
     const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,

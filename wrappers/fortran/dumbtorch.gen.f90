@@ -14105,10 +14105,11 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   call hold(out, f%args(0))
   call dtf_end(f)
 end function
-! batch_norm_relu: min(relu(batch_norm(input, ...) + addend), limit). Where images have their
-! channels last, one kernel does all of it and what lies between is never in memory; its gradient
-! reads a bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6
-! follows. PyTorch has no such function; its numbers are those of the three in turn.
+! batch_norm_relu: min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it
+! where there is one, for float32 on a CPU and for images with their channels last on a GPU, and
+! what lies between is never in memory; its gradient reads a bit of each result. nn.Sequential
+! calls this for a BatchNorm that a ReLU or ReLU6 follows. PyTorch has no such function; its
+! numbers are those of the three in turn.
 function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: running_mean

@@ -7322,10 +7322,11 @@ type BatchNormReluOptions struct {
 	Limit *float64
 }
 
-// BatchNormRelu: min(relu(batch_norm(input, ...) + addend), limit). Where images have their
-// channels last, one kernel does all of it and what lies between is never in memory; its gradient
-// reads a bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or ReLU6
-// follows. PyTorch has no such function; its numbers are those of the three in turn.
+// BatchNormRelu: min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it where
+// there is one, for float32 on a CPU and for images with their channels last on a GPU, and what
+// lies between is never in memory; its gradient reads a bit of each result. nn.Sequential calls
+// this for a BatchNorm that a ReLU or ReLU6 follows. PyTorch has no such function; its numbers are
+// those of the three in turn.
 func BatchNormRelu(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormReluOptions) (out *Tensor, err error) {
 	o := last(options)
 	err = run(480, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps, o.Addend, o.Limit}, &out)

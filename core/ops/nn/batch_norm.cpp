@@ -16,6 +16,7 @@
 #include "core/ops/checks.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/nn.gen.h"
+#include "kernels/channel_order.h"
 
 namespace dt {
 namespace {
@@ -175,26 +176,31 @@ bool may_take(const Tensor& y, const Tensor& addend) {
   return addend.sizes() == y.sizes() && addend.dtype() == y.dtype();
 }
 
-// What a gradient of the kernel's result reads.
+// What a gradient of the kernel's result reads: a bit of each element. The packets that a byte
+// stands for lie along the channels, or along the positions of a channel, whose last packet may
+// have fewer elements.
 struct Passed {
   Tensor flags;  // undefined if there will be no backward
 
-  static constexpr int64_t kPacketBytes = 16;
+  static int64_t packet(const Tensor& x) { return 16 / info(x.dtype()).bytes; }
 
-  static Passed make(const Tensor& y) {
-    const int64_t bytes = y.numel() * info(y.dtype()).bytes;
-    return {make_empty({bytes / kPacketBytes}, kByteDType, y.device())};
+  static Passed make(const Tensor& x) {
+    const View view = *channels_view(x);
+    const int64_t run = view.sizes[has_columns(view) ? 1 : 2];
+    const int64_t packets = (run + packet(x) - 1) / packet(x);
+    return {make_empty({x.numel() / run * packets}, kByteDType, x.device())};
   }
   // Which elements of x have a gradient.
   Tensor mask(const Tensor& x) const {
     const GradMode no_grad(false);
-    const Tensor bits =
-        arange(0, kPacketBytes / info(x.dtype()).bytes, 1, kByteDType, flags.device());
+    const View view = *channels_view(x);
+    const int64_t n = view.sizes[0], c = view.sizes[1], l = view.sizes[2];
+    const bool columns = has_columns(view);
+    const Tensor bits = arange(0, packet(x), 1, kByteDType, flags.device());
     const Tensor each = bitwise_and(bitwise_right_shift(unsqueeze(flags, 1), bits), 1);
-    Dims sizes = x.sizes();
-    sizes.erase(1);
-    sizes.push_back(x.size(1));
-    return ne(movedim(reshape(each, sizes), {-1}, {1}), 0);
+    const Tensor runs = reshape(each, {n, columns ? l : c, -1});
+    const Tensor walked = narrow(runs, 2, 0, columns ? c : l);
+    return ne(reshape(columns ? transpose(walked, 1, 2) : walked, x.sizes()), 0);
   }
 };
 
@@ -225,7 +231,7 @@ void batch_norm_relu_backward(BackwardCall& b, const std::vector<Tensor>& in, co
 Tensor batch_norm_relu_by_kernel(const Normalising& n, const Tensor& addend, double limit) {
   if (addend.defined() && !(may_take(n.y, addend) && channels_view(addend))) return Tensor();
   const bool has_backward = needs_graph({n.x, n.weight, n.bias, addend});
-  const Passed passed = has_backward ? Passed::make(n.y) : Passed();
+  const Passed passed = has_backward ? Passed::make(n.x) : Passed();
   BatchNormReluCall call;
   n.fill(call);
   if (addend.defined()) call.addend = *channels_view(addend);
@@ -285,7 +291,7 @@ Tensor batch_norm_relu(const Tensor& input, const Tensor& running_mean, const Te
   check_batch_norm(input, running_mean, running_var, weight, bias, training);
   const double most = limit.value_or(std::numeric_limits<double>::infinity());
   check_relu_limit(most);
-  if (input.numel() > 0 && (input.device() != kCpu || is_channels_last(input))) {
+  if (input.numel() > 0) {
     const Normalising n(input, running_mean, running_var, weight, bias, training, eps);
     const Tensor y = batch_norm_relu_by_kernel(n, addend, most);
     if (y.defined()) {

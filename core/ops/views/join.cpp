@@ -57,9 +57,9 @@ class CatNode final : public Node {
   std::vector<int64_t> lengths_;
 };
 
-// Copies x to y's places from `start` on along dimension d, if it is so small that a call of the
-// kernel would take longer, and lies in memory in the order in which it lies in y.
-bool copy_small(const Tensor& y, int d, int64_t start, const Tensor& x) {
+// Copies x to y's `length` places from `start` on along dimension d, if it is so small that a call
+// of the kernel would take longer, and lies in memory in the order in which it lies in y.
+bool copy_small(const Tensor& y, int d, int64_t start, int64_t length, const Tensor& x) {
   constexpr int64_t kSmall = 1 << 16, kShortRow = 64;
   const int64_t bytes = x.numel() * x.item_bytes();
   if (bytes == 0 || bytes > kSmall || x.device() != kCpu || x.dtype() != y.dtype() ||
@@ -68,11 +68,26 @@ bool copy_small(const Tensor& y, int d, int64_t start, const Tensor& x) {
   const int64_t rows = count_elements({y.sizes().data(), d}), row = bytes / rows;
   if (rows > 1 && row < kShortRow) return false;
   const int64_t apart = y.numel() / rows * y.item_bytes();
-  char* to = static_cast<char*>(y.data()) + start * (row / x.sizes()[d]);
+  char* to = static_cast<char*>(y.data()) + start * (row / length);
   const char* from = static_cast<const char*>(x.data());
   for (int64_t i = 0; i < rows; ++i, to += apart, from += row)
     memcpy(to, from, static_cast<size_t>(row));
   return true;
+}
+
+// What stack gives, without a view of each tensor, if all are copied as above and there is nothing
+// to record; else undefined.
+Tensor stack_small(TensorList tensors, int d) {
+  const Tensor& model = tensors[0];
+  if (model.device() != kCpu || needs_graph(tensors) || is_channels_last(unsqueeze(model, d)))
+    return Tensor();
+  Dims sizes = model.sizes();
+  sizes.insert(d, tensors.size());
+  const Tensor y = make_empty(sizes, model.dtype(), model.device());
+  for (int64_t i = 0; i < tensors.size(); ++i) {
+    if (!copy_small(y, d, i, 1, tensors[i])) return Tensor();
+  }
+  return y;
 }
 
 }  // namespace
@@ -98,7 +113,7 @@ Tensor cat(TensorList tensors, int64_t dim) {
     int64_t start = 0;
     for (int64_t i = 0; i < tensors.size(); ++i) {
       if (lengths[i] <= 0) continue;
-      if (!copy_small(y, d, start, tensors[i]))
+      if (!copy_small(y, d, start, lengths[i], tensors[i]))
         copy_elements(slice(y, d, start, start + lengths[i], 1), tensors[i]);
       start += lengths[i];
     }
@@ -111,6 +126,8 @@ Tensor cat(TensorList tensors, int64_t dim) {
 Tensor stack(TensorList tensors, int64_t dim) {
   check_stack(tensors, dim);
   const int d = wrap_dim(dim, tensors[0].ndim() + 1);
+  const Tensor small = stack_small(tensors, d);
+  if (small.defined()) return small;
   std::vector<Tensor> rows;
   for (const Tensor& x : tensors) rows.push_back(unsqueeze(x, d));
   return cat(rows, d);

@@ -68,8 +68,8 @@ struct BatchNormCall : Operands<3, 5> {
 
 // A shortcut, see run_shortcut: y = min(max(batch_norm + addend, 0), limit), each step rounded as
 // if it were an op of its own; mean and rstd as of batch_norm. flags, uint8, say which elements
-// have a gradient: a byte for each 16 of y's bytes, in the order of [N,L,C]; bit i is that of the
-// i-th element there.
+// have a gradient: a byte for each 16 bytes of a run along C or, where the positions of a channel
+// lie closer together (kernels/channel_order.h), along L; bit i is that of the i-th element there.
 struct BatchNormReluCall : Operands<4, 6> {
   View& y = outputs[0];
   View& flags = outputs[1];  // may be absent

@@ -8136,10 +8136,11 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 
 
 def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05, addend=None, limit=None):
-    """min(relu(batch_norm(input, ...) + addend), limit). Where images have their channels
-    last, one kernel does all of it and what lies between is never in memory; its gradient
-    reads a bit of each result. nn.Sequential calls this for a BatchNorm that a ReLU or
-    ReLU6 follows. PyTorch has no such function; its numbers are those of the three in turn.
+    """min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it where there
+    is one, for float32 on a CPU and for images with their channels last on a GPU, and what
+    lies between is never in memory; its gradient reads a bit of each result. nn.Sequential
+    calls this for a BatchNorm that a ReLU or ReLU6 follows. PyTorch has no such function;
+    its numbers are those of the three in turn.
 
     Args:
         running_mean: [channels]: used when not training, updated when training; or absent.
