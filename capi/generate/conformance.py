@@ -1,16 +1,19 @@
 """Prints tests/{c,cpp,lua,go,fortran}/conformance_test.*: the calls that tests/conformance/record.py has
-recorded from PyTorch, in each language's own words. tests/conformance/check.* compare them."""
+recorded from PyTorch, in each language's own words, and behind them the stories of tests/conformance/stories.py
+(stories.py). tests/conformance/check.* compare them."""
 
 from __future__ import annotations
 
 import json
 import pathlib
+import re
+from typing import ClassVar
 
 from . import c as c_header
-from . import cabi, cpp, cpp_kinds, fortran, go
+from . import cabi, cpp, cpp_kinds, fortran, go, stories
 from .lua import lua_name
 from .model import Argument, Kind, SchemaError
-from .plan import Call, Plan, Slot
+from .plan import Call, Hook, Plan, Slot
 from .text import GENERATED, call
 
 CALLS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "conformance" / "calls.json"
@@ -52,10 +55,31 @@ class Language:
     text = staticmethod(json.dumps)
     element = staticmethod(_number)
     word = staticmethod(str)  # an argument's name
+    operators: ClassVar[dict[str, str]] = {}  # by Python's special methods
+    assigned = ""  # the statement that makes `result`
+    bracket = ("", "")  # statements that read and write x[key]
+    from_lists = to_lists = ""  # of lists in lists: what makes a tensor, and what it gives back
+    braces = open = ""  # a list, and what leaves a bound of a slice open
+    fails = ""  # the check of a sentence, and what fails
+
+    # What stories need.
+    tells_stories = False
+    callbacks_fail = True  # what the user's function raises is the error of the call
+    absent = ""  # that a variable holds nothing
+    path = "{}"  # of a file
+    user = ("", "")  # the lines around a function of the user's: its name, what it takes
+    gives, raises = "return {}", ""
+    hook = "{}"  # the name of a function of the user's
+    scopes: ClassVar[dict[str, tuple[str, str]]] = {}  # the lines around steps
+    none = ""  # where autocast takes a dtype
 
     def program(self, plan: Plan, calls: list[dict]) -> str:
-        cases = [self.case(plan, number, entry) for number, entry in enumerate(calls)]
-        return "\n".join([self.top, *cases, *self.bottom(len(calls))]) + "\n"
+        cases: list[str] = []
+        for entry in calls:
+            cases += filter(None, [self.case(plan, len(cases), entry)])
+        for name, lines in stories.told(plan, self) if self.tells_stories else ():
+            cases.append(self.frame(len(cases), name, lines))
+        return "\n".join([self.top, *cases, *self.bottom(len(cases))]) + "\n"
 
     def bottom(self, count: int) -> list[str]:
         return []
@@ -65,6 +89,10 @@ class Language:
         return self.around.format(number=number, name=name, body=body)
 
     def case(self, plan: Plan, number: int, entry: dict) -> str:
+        for word in ("operator", "brackets", "nested"):
+            if word in entry:
+                lines = getattr(self, word)(entry)
+                return self.frame(number, word, lines) if lines else ""
         c = plan.by_name.get(entry["fn"])
         if c is None:
             raise SchemaError(f"{CALLS.name}: there is no function '{entry['fn']}'")
@@ -86,6 +114,55 @@ class Language:
             lines += self.expect(self.grad.format(self.tensor.format(name)), expected)
         return self.frame(number, entry["fn"], lines)
 
+    def operator(self, entry: dict) -> list[str]:
+        """Nothing where the language has no such operator, or no brackets, no lists of lists."""
+        sign = self.operators.get(entry["operator"])
+        if not sign:
+            return []
+        lines: list[str] = []
+        words = [self.operand(f"x{i}", x, lines) for i, x in enumerate(entry["operands"])]
+        lines.append(self.assigned.format(f" {sign} ".join(["", *words][-2:]).lstrip()))
+        return lines + self.expect("result", entry["results"][0])
+
+    def brackets(self, entry: dict) -> list[str]:
+        if not self.bracket[0]:
+            return []
+        lines: list[str] = []
+        x, items = self.operand("x", entry["input"], lines), entry["brackets"]
+        parts = [self.operand(f"i{k}", i, lines) for k, i in enumerate(items)]
+        is_table = len(items) > 1 or isinstance(items[0], list)
+        key = self.raw([*map(stories.Expression, parts)]) if is_table else parts[0]
+        value = self.operand("value", entry["value"], lines) if "value" in entry else ""
+        lines.append(self.bracket[bool(value)].format(x, key, value))
+        return lines + self.expect(x if value else "result", entry["results"][0])
+
+    def nested(self, entry: dict) -> list[str]:
+        if not self.from_lists:
+            return []
+        named = [self.named.format(k, self.raw(v)) for k, v in entry["named"].items()]
+        named = [self.braces.format(", ".join(named))] if named else []
+        made = self.line(self.from_lists, [self.raw(entry["nested"]), *named], ")")
+        if "error" in entry:
+            return [self.fails.format(self.text(entry["error"]), made)]
+        x, data = entry["results"]
+        lines = [self.assigned.format(made), *self.expect("result", x)]
+        return [*lines, self.same.format(self.to_lists.format("result"), self.raw(data))]
+
+    def raw(self, value) -> str:
+        """A value by itself, where the language has no type that it must be of."""
+        if isinstance(value, dict):
+            return self.text(value["enum"])
+        if isinstance(value, list):
+            return self.braces.format(", ".join(map(self.raw, value)))
+        if value is None or isinstance(value, stories.Expression):
+            return value or self.open
+        return self.text(value) if isinstance(value, str) else self.number(Kind("operand"), value)
+
+    def operand(self, name: str, value, lines: list[str]) -> str:
+        if _is_tensor(value):
+            return self.make(name, value, False, lines)
+        return self.raw(value)
+
     def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
         if _is_tensor(value):
             return self.make(a.name, value, wants_grad, lines)
@@ -96,9 +173,12 @@ class Language:
             if a.kind.base == "tensor":
                 parts = [self.make(f"{a.name}{i}", v, False, lines) for i, v in enumerate(values)]
             else:
-                parts = [self.number(a.kind, v) for v in values]
+                parts = [self.entry_of(a.kind, v) for v in values]
             return self.list(a, parts)
         return self.text(value) if isinstance(value, str) else self.scalar(a, value)
+
+    def entry_of(self, kind: Kind, value) -> str:
+        return self.text(value) if isinstance(value, str) else self.number(kind, value)
 
     def make(self, name: str, value: dict, wants_grad: bool, lines: list[str]) -> str:
         variable = self.tensor.format(name)
@@ -138,6 +218,33 @@ class Language:
             return [self.same.format(name, self.flags[expected])]
         head, tail = self.expected
         return [self.line(head, [name, *self.literal(expected)], tail)]
+
+    # ---- stories
+
+    def compiles(self, kind: Kind, value) -> bool:
+        """Whether a value that does not fit can be given at all."""
+        return False
+
+    def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
+        head, tail = self.user
+        last = [self.raises.format(self.text(error))] if error else []
+        last += [self.gives.format(back)] if back else []
+        takes = ", ".join(s.name for s in hook.inputs)
+        return [head.format(name, takes), *self.inner([*body, *last]), tail]
+
+    def inner(self, lines: list[str]) -> list[str]:
+        step = "\t" if self.indent == "\t" else "  "
+        return [step + line for several in lines for line in several.splitlines()]
+
+    def grouped(self, lines: list[str]) -> list[str]:
+        """A call that fails, with variables of its own."""
+        return lines
+
+    def device(self, words: str) -> str:
+        return self.text(words)
+
+    def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
+        return [self.same.format(got, wanted)]
 
 
 class C(Language):
@@ -212,6 +319,7 @@ class Cpp(Language):
     count, entry = "expect_true({}.size() == {});", "{}[{}]"
     same, backward, grad = "expect_true({} == {});", "{}.sum().backward();", "{}.grad()"
     takes_one = True
+    operators, assigned = cpp.OPERATORS, "const dt::Tensor result = {};"
     _LISTS = {"i64": "dt::Ints(", "f64": "dt::Reals(", "bool": "dt::Flags("}
 
     def bottom(self, count: int) -> list[str]:
@@ -276,9 +384,26 @@ class Lua(Language):
     expected = ("check.tensor(", ")")
     count, entry = "check.same(#{}, {})", "{0}[{2}]"
     same, backward, grad = "check.same({}, {})", "{}:sum():backward()", "{}.grad"
+    operators = dict(add="+", sub="-", mul="*", truediv="/", pow="^", mod="%", neg="-")
+    assigned = "local result = {}"
+    bracket = ("local result = {}[{}]", "{}[{}] = {}")
+    from_lists, to_lists, braces, open = "dt.tensor(", "{}:tolist()", "{{{}}}", "false"
+    fails, raises = "check.error({}, function() {} end)", "error({})"
+    user = ("local function {}({})", "end")
+    tells_stories, absent, none = True, "check.same({} or nil, nil)", "nil"
+    scopes = {
+        "no_grad": ("dt.no_grad(function()", "end)"),
+        "autocast": ('dt.autocast("cpu", {}, function()', "end)"),
+    }
 
     def bottom(self, count: int) -> list[str]:
         return ["", "check.finish()"]
+
+    def text(self, words: str) -> str:
+        return json.dumps(words, ensure_ascii=False).replace("\\u0000", "\\0")
+
+    def compiles(self, kind: Kind, value) -> bool:
+        return True
 
     def enum(self, name: str, value: str) -> str:
         return f'"{value}"'
@@ -289,6 +414,8 @@ class Lua(Language):
     def called(self, c: Call, values: dict[str, str]) -> tuple[str, list[str]]:
         arguments, named = self.given(c, values)
         arguments += ["{" + ", ".join(named) + "}"] if named else []
+        if c.function.as_property:
+            return f"({arguments[0]}.{c.member}", []
         if not c.namespaces:
             return f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:]
         space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
@@ -296,16 +423,18 @@ class Lua(Language):
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         run = call(*self.called(c, values), ")")
-        return [f"check.error({json.dumps(message)}, function() {run} end)"]
+        return [self.fails.format(json.dumps(message), run)]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
         head, arguments = self.called(c, values)
-        return [call(f"local {', '.join(names)} = {head}", arguments, ")")]
+        return [call((f"local {', '.join(names)} = " if names else "") + head, arguments, ")")]
+
+    called_for = run
 
 
 class Go(Language):
     folder, suffix = "go", "go"
-    top = f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"testing"\n\n\tdt "dumbtorch"\n)'
+    top = f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"errors"\n\t"testing"\n\n\tdt "dumbtorch"\n)'
     around = "\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
     indent = "\t"
     named, word = "{}: {}", staticmethod(go.exported)
@@ -315,6 +444,24 @@ class Go(Language):
     expected = ("expect(t, ", ")")
     count, entry, same = "same(t, len({}), {})", "{}[{}]", "same(t, {}, {})"
     backward, grad = "check(t, dt.Must({}.Sum()).Backward())", "dt.Must({}.Grad())"
+    tells_stories, absent, none = True, "same(t, {} == nil, true)", "0"
+    path = "file({})"
+    scopes = {
+        "no_grad": ("check(t, dt.NoGrad(func() error {{", "\treturn nil\n}))"),
+        "autocast": (
+            "check(t, dt.Autocast(dt.DeviceTypeCpu, {}, func() error {{",
+            "\treturn nil\n}))",
+        ),
+    }
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        folder = [
+            "folder := t.TempDir()",
+            'file := func(name string) string { return folder + "/" + name }',
+        ]
+        lines = folder * any("file(" in x for x in lines) + lines
+        name = re.sub(r"\W", "_", name)
+        return super().frame(number, name, [x for y in lines for x in y.splitlines()])
 
     @staticmethod
     def line(head: str, arguments: list[str], tail: str) -> str:
@@ -340,9 +487,30 @@ class Go(Language):
         where = arguments.pop(0) if go.is_method(c) else "dt"
         return f"{where}.{go.go_name(c)}({', '.join(arguments)})"
 
+    def device(self, words: str) -> str:
+        return f"dt.Device{{Type: dt.DeviceType{words.partition(':')[0].capitalize()}}}"
+
+    def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
+        head = go.hook_signature(hook, self.tensor.format).replace("*", "*dt.")
+        last = f"errors.New({self.text(error)})" if error else "nil"
+        nothing = {"bool": "false"}.get(hook.results[0].kind.base, "nil")
+        body = [*body, f"return {back or nothing}, {last}"]
+        return [f"{name} := func{head} {{", *self.inner(body), "}"]
+
+    def grouped(self, lines: list[str]) -> list[str]:
+        return ["{", *self.inner(lines), "}"]
+
+    def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        count = len(c.results) + c.returns_this
+        if not count:
+            return [f"check(t, {self.expression(c, values)})"]
+        lines = self.run(c, names + ["_"] * (count - len(names)), values)
+        return lines if names else self.grouped(lines)
+
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         check = f"expectError(t, err, {json.dumps(message)})"
-        return [f"_, err := {self.expression(c, values)}", check]
+        names = ["_"] * (len(c.results) + c.returns_this) + ["err"]
+        return [f"{', '.join(names)} := {self.expression(c, values)}", check]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
         return [f"{', '.join(names)}, err := {self.expression(c, values)}", "check(t, err)"]
@@ -353,7 +521,7 @@ class Fortran(Language):
     top = f"""\
 ! {GENERATED}
 module cases
-  use, intrinsic :: iso_fortran_env, only: real64
+  use, intrinsic :: iso_fortran_env, only: int64, real64
   use check
   use dumbtorch
   implicit none
@@ -370,30 +538,88 @@ contains"""
     same = "call expect_true({} .eqv. {}, 'the result')"
     backward = "type(tensor) :: loss\nloss = sum({})\ncall loss%backward()"
     grad = "{}%grad()"
-    line, text = staticmethod(Go.line), staticmethod(fortran.quoted)
+    line = staticmethod(Go.line)
     element = staticmethod(fortran.real)
+    tells_stories, absent = True, "call expect_true(.not. {}%is_set(), 'absent')"
+    braces = "[{}]"
+    operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
+    hook, callbacks_fail = "case_{{number}}_{}", False
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
         head = ["end module", "", "program conformance_test", "  use cases", "  implicit none"]
         return [*head, *calls, "  print '(a)', 'passed'", "end program"]
 
+    def program(self, plan: Plan, calls: list[dict]) -> str:
+        self.hooks: list[str] = []  # procedures of the module beside the cases
+        return super().program(plan, calls)
+
     def frame(self, number: int, name: str, lines: list[str]) -> str:
+        lines = [f"current = {self.text(f'{number} {name}')}", *lines]
+        hooks, self.hooks = [x.replace("{number}", str(number)) for x in self.hooks], []
+        lines = [line.replace("{number}", str(number)) for line in self.ordered(lines)]
+        return super().frame(number, name, lines) + "".join(hooks)
+
+    @staticmethod
+    def ordered(lines: list[str]) -> list[str]:
         """Declarations come first."""
-        lines = [line for several in lines for line in several.splitlines()]
-        declared = [line for line in lines if line.startswith(("type(", "logical"))]
-        body = [f"current = '{number} {name}'", *(x for x in lines if x not in declared)]
-        return super().frame(number, name, declared + body)
+        lines = [x for y in lines for x in ([y] if y.startswith("block") else y.splitlines())]
+        return sorted(lines, key=lambda x: re.match(r"\w+(\(.*?\))?(, .*)? :: ", x) is None)
+
+    def text(self, words: str) -> str:
+        return " // char(0) // ".join(map(fortran.quoted, words.split("\0")))
+
+    def compiles(self, kind: Kind, value) -> bool:
+        if kind.base == "device":
+            return isinstance(value, str)
+        is_list = isinstance(value, list)
+        return (
+            kind.base == "i64"
+            and is_list >= kind.list
+            or kind.base in ("operand", "scalar")
+            and not is_list
+        )
+
+    def grouped(self, lines: list[str]) -> list[str]:
+        return ["\n".join(["block", *self.inner(self.ordered(lines)), "end block"])]
+
+    def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
+        """Errors inside of one end the program."""
+        takes, declared = fortran.hook_dummies(hook, self.tensor.format)
+        declared = [x.replace("dt_", "") for x in declared]
+        last = [f"{self.tensor.format(hook.results[0].name)} = {back}"] * bool(back)
+        lines = [*declared, *self.ordered([*body, *last])]
+        head = f"\n\n  subroutine {name}({takes})"
+        self.hooks.append("\n".join([head, *("    " + x for x in lines), "  end subroutine"]))
+        return []
+
+    def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        if not c.returns_this and len(names) < len(c.results):
+            self.unused += 1
+            names = [*names, *(f"rest_{self.unused}_{r.name}" for r in c.results[len(names) :])]
+        return self.run(c, names, values)
+
+    unused = 0
+
+    def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
+        if kind.base in ("f64", "scalar"):
+            number = wanted.replace(".true.", "1d0")
+            got, wanted = f"abs({got} - {number})", "1d-12"
+        sign = {"bool": ".eqv.", "f64": "<", "scalar": "<"}.get(kind.base, "==")
+        same = f"{got} {sign} {wanted}"
+        return [f"call expect_true({f'all({same})' if kind.list else same}, 'a value')"]
 
     def enum(self, name: str, value: str) -> str:
         return fortran.enum_value(name, value)
 
     def list(self, a: Slot, parts: list[str]) -> str:
-        return f"[{', '.join(parts)}]" if parts else "[integer ::]"
+        kind = "character(9) :: " if a.kind.base == "str" else ""
+        return f"[{kind}{', '.join(parts)}]" if parts else "[integer ::]"
 
     def number(self, kind: Kind, value) -> str:
         is_real = isinstance(value, float) or kind.base == "f64"
-        return fortran.real(value) if is_real else super().number(kind, value)
+        wide = "_int64" * (not is_real and abs(value) >= 2**31)
+        return fortran.real(value) if is_real else super().number(kind, value) + wide
 
     def expression(self, c: Call, values: dict[str, str], outs=(), status=()) -> str:
         arguments, named = self.given(c, values)
@@ -404,7 +630,7 @@ contains"""
         kinds = [fortran.declared(r.kind).replace("dt_", "") for r in c.results]
         lines = [f"{kind} :: {name}" for kind, name in zip(kinds, names, strict=False)]
         call = self.expression(c, values, names if len(kinds) > 1 else (), status)
-        return [*lines, ("result = " if len(kinds) == 1 else "call ") + call]
+        return [*lines, (f"{names[0]} = " if len(kinds) == 1 else "call ") + call]
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         run = self.run(c, self.names(c), values, ["stat=stat", "errmsg=message"])

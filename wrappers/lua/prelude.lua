@@ -149,8 +149,10 @@ local function flatten(data, shape, dim, out)
     out[#out + 1] = data
     return
   end
-  if type(data) ~= "table" or #data ~= shape[dim] then
-    error(("tensor: expected %d elements at dimension %d"):format(shape[dim], dim - 1), 0)
+  local got = type(data) == "table" and #data or "a " .. type(data)
+  if got ~= shape[dim] then
+    local sentence = "tensor: expected sequence of length %d at dim %d (got %s)"
+    error(sentence:format(shape[dim], dim - 1, got), 0)
   end
   for i = 1, #data do flatten(data[i], shape, dim + 1, out) end
 end
