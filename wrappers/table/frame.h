@@ -270,10 +270,9 @@ static inline dtt_given dtt_taken(dtt_frame* f, const dtt_item* item, const dtt_
     const int n = dtt_name_device(at, text);
     v.kind = DTT_STR, v.value.p = dtt_copy(f, text, n), v.n = f->status ? 0 : n;
   } else if (item->kind == DTT_ENUM) {
-    const dtt_value* value = ((const dtt_enum*)item->of)->values;
-    while (value->name && value->number != at->i) value++;
-    v.kind = value->name ? DTT_STR : DTT_I64; /* it may be newer than this table */
-    if (value->name) v.value.p = (void*)value->name, v.n = (int64_t)strlen(value->name);
+    const char* name = dtt_value_name((const dtt_enum*)item->of, at->i, NULL);
+    v.kind = name ? DTT_STR : DTT_I64;
+    if (name) v.value.p = (void*)name, v.n = (int64_t)strlen(name);
   }
   return v;
 }
