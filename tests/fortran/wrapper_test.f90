@@ -55,7 +55,7 @@ contains
     x = from_array(vector(6:1:-1), stat=stat, errmsg=message)
     call expect_error('negative')
     x = from_array([.true.], stat=stat, errmsg=message)
-    call expect_error('real32, real64 or integers')
+    call expect_error('of reals of 4 or 8 bytes, or of integers')
     x = from_array(matrix)
     call x%to_array(vector(1:2), stat=stat, errmsg=message)
     call expect_error('shape')
