@@ -154,8 +154,11 @@ static void* keep(lua_State* L, int slot) {
 
 /* ---- from Lua's values to cells */
 
-/* Whether the value is a table of named arguments: its first key is a string. */
-static int is_named(lua_State* L, int slot) {
+static const char* const dtt_nothing = "nil";
+
+/* A table whose first key is a string. */
+static int dtt_holds_names(void* state, int slot) {
+  lua_State* L = (lua_State*)state;
   int named;
   if (!lua_istable(L, slot) || lua_rawlen(L, slot) > 0) return 0;
   lua_pushnil(L);
@@ -163,6 +166,16 @@ static int is_named(lua_State* L, int slot) {
   named = lua_type(L, -2) == LUA_TSTRING;
   lua_pop(L, 2);
   return named;
+}
+
+/* The value stays on the stack, below the key. */
+static const char* dtt_next_name(void* state, int slot, int is_first, int* value) {
+  lua_State* L = (lua_State*)state;
+  if (is_first) lua_pushnil(L);
+  if (!lua_next(L, slot)) return NULL;
+  lua_insert(L, -2);
+  *value = lua_gettop(L) - 1;
+  return lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
 }
 
 /* Whole reals are integers where integers are asked for; up to Lua 5.2 all numbers are reals. */
@@ -217,14 +230,8 @@ static int dtt_is_absent(void* L, int slot) {
   return lua_isnil((lua_State*)L, slot);
 }
 
-/* Every argument has a slot of the stack, behind the table of named ones and the frame. */
-static int dtt_argument(void* L, int i) {
-  (void)L;
-  return i + 2;
-}
-
 static int64_t dtt_count(void* L, int slot) {
-  if (!lua_istable((lua_State*)L, slot) || is_named((lua_State*)L, slot)) return -1;
+  if (!lua_istable((lua_State*)L, slot) || dtt_holds_names(L, slot)) return -1;
   return (int64_t)lua_rawlen((lua_State*)L, slot);
 }
 
@@ -268,48 +275,22 @@ static void dtt_put(void* L, int64_t k) {
   lua_rawseti((lua_State*)L, -2, (int)k + 1);
 }
 
-/* ---- calls: every argument gets a slot of the stack, nil where it is not given. Before them
- * stands the table of named ones, or nil, and when that has been read, the frame. */
+/* ---- calls */
 
-static int is_given(lua_State* L, const dtt_function* f) {
-  int is_there = !lua_isnoneornil(L, f->told_by + 2);
-  if (!lua_istable(L, 1)) return is_there;
-  lua_getfield(L, 1, f->args[f->told_by].name);
-  is_there |= !lua_isnil(L, -1);
-  lua_pop(L, 1);
-  return is_there;
-}
-
-static void place_arguments(lua_State* L, const dtt_function* f) {
-  const int given = lua_gettop(L) - 1, n = f->n_args;
-  if (given > n) {
-    lua_pushfstring(L, "%s: takes at most %d arguments, not %d", f->name, n, given);
-    fail(L);
-  }
-  luaL_checkstack(L, n + LUA_MINSTACK, f->name);
-  lua_settop(L, n + 1);
-  for (lua_pushnil(L); lua_istable(L, 1) && lua_next(L, 1);) {
-    const char* name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2);
-    const int place = dtt_place_of(f, name);
-    if (!place) lua_pushfstring(L, "%s: there is no argument named '%s'", f->name, name);
-    if (place && !lua_isnil(L, place + 1))
-      lua_pushfstring(L, "%s: '%s' is given twice", f->name, name);
-    if (lua_gettop(L) > n + 3) fail(L);
-    lua_replace(L, place + 1);
-  }
-  lua_settop(L, n + 1);
-}
+enum { ROOM = 2 * DTT_MAX_ARGS + DTT_MAX_RESULTS + 64 }; /* arguments, results, lists in lists */
 
 /* What may run out of memory. If a callback has run, LuaJIT takes its thread for the running one
  * until this returns: it raises nothing by itself. */
 static int run_call(lua_State* L) {
   dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
-  int top = lua_gettop(L);
-  luaL_checkstack(L, 64 + LUA_MINSTACK, f->function->name); /* lists in lists */
-  if (dtt_call_dynamic(L, f)) return 0;
-  if (!f->function->returns_first) return lua_gettop(L) - top;
-  lua_pushvalue(L, 2);
-  return 1;
+  const int n = lua_gettop(L) - 1;
+  int top;
+  luaL_checkstack(L, ROOM + LUA_MINSTACK, f->function->name);
+  dtt_place(L, f, 2, n);
+  top = lua_gettop(L);
+  if (dtt_call_values(L, f)) return 0;
+  if (f->function->returns_first) lua_pushvalue(L, dtt_slots(f)[0]);
+  return lua_gettop(L) - top;
 }
 
 static __thread unsigned callbacks_run;
@@ -325,44 +306,21 @@ static int raise(lua_State* L, int64_t status) {
   return fail(L);
 }
 
-/* Leaves the arguments in their places; the function or its overload that takes them. */
-static const dtt_function* take_arguments(lua_State* L) {
-  const dtt_function* f = (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1));
-  if (lua_gettop(L) == 0 || !is_named(L, lua_gettop(L))) lua_pushnil(L);
-  lua_insert(L, 1);
-  while (f->next && !is_given(L, f)) f = f->next;
-  place_arguments(L, f);
-  return f;
-}
-
+/* The function of a closure in the first upvalue, run_call or nothing in the second one. */
 static int invoke(lua_State* L) {
-  const dtt_function* function = take_arguments(L);
-  dtt_frame f;
+  const int n = lua_gettop(L);
+  dtt_call_given call;
   int failed;
+  dtt_begin(&call.frame, (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1)));
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_insert(L, 1);
-  dtt_begin(&f, function);
-  lua_pushlightuserdata(L, &f);
-  lua_replace(L, 2);
-  failed = lua_pcall(L, function->n_args + 1, LUA_MULTRET, 0);
-  if (failed) dtt_abandon(&f);
-  dtt_end(&f);
+  lua_pushlightuserdata(L, &call);
+  lua_insert(L, 2);
+  failed = lua_pcall(L, n + 1, LUA_MULTRET, 0);
+  if (failed) dtt_abandon(&call.frame);
+  dtt_end(&call.frame);
   if (failed) return lua_error(L);
-  return f.status ? raise(L, f.status) : lua_gettop(L);
-}
-
-/* Whether nothing can raise an error between the first argument and the last result: no callback is
- * kept, and all that comes out is a handle, whose userdata is there before the call, or a number.
- */
-static int is_plain(const dtt_function* f) {
-  int i, plain = f->call != NULL;
-  for (i = 0; i < f->n_args; i++) plain &= f->args[i].kind != DTT_CALLBACK;
-  for (i = 0; i < f->n_results; i++) {
-    const dtt_item* item = &f->results[i];
-    plain &= !item->is_list && item->kind != DTT_STR && item->kind != DTT_DEVICE;
-    plain &= item->kind != DTT_ENUM || f->n_args == 1; /* its name comes when nothing is lent */
-  }
-  return plain && (!f->next || is_plain(f->next));
+  return call.frame.status ? raise(L, call.frame.status) : lua_gettop(L);
 }
 
 static int nothing(lua_State* L) {
@@ -370,31 +328,34 @@ static int nothing(lua_State* L) {
   return 0;
 }
 
+/* Of a function for which dtt_is_plain: without lua_pcall. */
 static int invoke_plain(lua_State* L) {
-  const dtt_function* function = take_arguments(L);
-  const dtt_item* item = function->results;
-  const int first = lua_gettop(L) + 1, n = function->n_results;
   const unsigned ran = callbacks_run;
-  dtt_frame f;
-  int i;
+  dtt_call_given call;
+  dtt_frame* f = &call.frame;
+  const dtt_item* item;
+  int first, n, i;
+  dtt_begin(f, (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1)));
+  luaL_checkstack(L, ROOM + LUA_MINSTACK, f->function->name);
+  dtt_place(L, f, 1, lua_gettop(L));
+  if (f->status) return raise(L, f->status);
+  item = f->function->results, n = f->function->n_results, first = lua_gettop(L) + 1;
   for (i = 0; i < n; i++) {
     if (item[i].kind == DTT_TENSOR || item[i].kind == DTT_HANDLE)
       push_box(L, (const dtt_handle*)item[i].of);
     else
       lua_pushnil(L);
   }
-  dtt_begin(&f, function);
-  dtt_give_arguments(L, &f);
-  f.status = dtt_call(&f);
-  dtt_end(&f);
-  if (ran !=
-      callbacks_run) { /* LuaJIT takes their thread for the running one until this one calls */
+  dtt_give_arguments(L, f);
+  f->status = dtt_call(f);
+  dtt_end(f);
+  if (ran != callbacks_run) { /* LuaJIT takes their thread for the running one until this calls */
     lua_pushvalue(L, lua_upvalueindex(2));
     lua_call(L, 0, 0);
   }
-  if (f.status) return raise(L, f.status);
+  if (f->status) return raise(L, f->status);
   for (i = 0; i < n; i++) {
-    const dtt_given v = dtt_taken(&f, item + i, f.results + item[i].cell);
+    const dtt_given v = dtt_taken(f, item + i, f->results + item[i].cell);
     if (v.kind == DTT_HANDLE && v.value.p) {
       *(void**)lua_touserdata(L, first + i) = v.value.p;
       continue;
@@ -402,8 +363,8 @@ static int invoke_plain(lua_State* L) {
     dtt_make(L, &v, NULL, 0);
     lua_replace(L, first + i);
   }
-  if (function->returns_first) lua_pushvalue(L, 2);
-  return n + function->returns_first;
+  if (f->function->returns_first) lua_pushvalue(L, dtt_slots(f)[0]);
+  return n + f->function->returns_first;
 }
 
 /* ---- callbacks */
@@ -454,7 +415,7 @@ dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell*
 /* call(i): function i of the table. */
 static int push_call(lua_State* L) {
   const dtt_function* f = dtt_functions[lua_tointeger(L, 1)];
-  const int plain = is_plain(f);
+  const int plain = dtt_is_plain(f);
   lua_pushlightuserdata(L, (void*)f);
   lua_pushcfunction(L, plain ? nothing : run_call);
   lua_pushcclosure(L, plain ? invoke_plain : invoke, 2);

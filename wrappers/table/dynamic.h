@@ -10,8 +10,12 @@
 /* A value that stands for itself; `item` says what is asked for. */
 static dtt_given dtt_look(void* L, const dtt_item* item, int slot);
 static int dtt_is_absent(void* L, int slot);
-/* The slot of argument i of the call. */
-static int dtt_argument(void* L, int i);
+/* The word for what is not given. */
+static const char* const dtt_nothing;
+/* Whether a value, the last argument, holds named ones; the next name in it, and the slot of its
+ * value, until there are no more. */
+static int dtt_holds_names(void* L, int slot);
+static const char* dtt_next_name(void* L, int slot, int is_first, int* value);
 /* How many entries a list has; -1: the value is none. */
 static int64_t dtt_count(void* L, int slot);
 /* A slot for an entry of a list, until it is let go of. */
@@ -24,6 +28,15 @@ static void dtt_make_list(void* L, int64_t n);
 static void dtt_put(void* L, int64_t k);
 
 static __thread dtt_pressure dtt_pressed;
+
+typedef struct dtt_call_given {
+  dtt_frame frame;
+  int slots[DTT_MAX_ARGS]; /* of the arguments; 0: not given */
+} dtt_call_given;
+
+static inline int* dtt_slots(dtt_frame* f) {
+  return ((dtt_call_given*)f)->slots;
+}
 
 /* ---- indices: x[i], x[i, 1:3, mask] as the text that the library reads, and the tensors in it */
 
@@ -127,6 +140,7 @@ static inline void dtt_give_entries(void* L, dtt_frame* f, const dtt_item* item,
 static inline void dtt_give_value(void* L, dtt_frame* f, const dtt_item* item, int slot,
                                   dtt_cell* at) {
   dtt_given v;
+  if (!slot) return;
   if (dtt_is_absent(L, slot) && (item->is_optional || !item->is_required)) return;
   if (item->is_list) {
     dtt_give_entries(L, f, item, slot, at);
@@ -150,26 +164,68 @@ static inline void dtt_give_arguments(void* L, dtt_frame* f) {
   int i;
   for (i = 0; i < n && !f->status; i++)
     if (args[i].kind != DTT_CALLBACK)
-      dtt_give_value(L, f, &args[i], dtt_argument(L, i), f->args + args[i].cell);
+      dtt_give_value(L, f, &args[i], dtt_slots(f)[i], f->args + args[i].cell);
   for (i = 0; i < n && !f->status; i++)
     if (args[i].kind == DTT_CALLBACK)
-      dtt_give_value(L, f, &args[i], dtt_argument(L, i), f->args + args[i].cell);
+      dtt_give_value(L, f, &args[i], dtt_slots(f)[i], f->args + args[i].cell);
   if (!f->status) return;
   for (i -= 2; i >= 0; i--) /* those before the one that was refused */
     if (args[i].kind == DTT_CALLBACK) dtt_drop(f->args[args[i].cell].p);
 }
 
-/* The place of an argument, counted from 1, or 0. A name that is a word of the language's own is
- * given with an underscore: end_. */
-static inline int dtt_place_of(const dtt_function* f, const char* name) {
-  const size_t n = strlen(name);
-  int i;
-  for (i = 0; i < f->n_args; i++) {
-    const size_t m = strlen(f->args[i].name);
-    const int same = m == n || (m + 1 == n && name[m] == '_');
-    if (same && !memcmp(f->args[i].name, name, m)) return i + 1;
+/* A name that is a word of the language's own is given with an underscore: end_. */
+static inline int dtt_is_named(const dtt_item* item, const char* name) {
+  const size_t n = strlen(item->name);
+  return !strncmp(item->name, name, n) && (!name[n] || (name[n] == '_' && !name[n + 1]));
+}
+
+/* Finds the function that n values are meant for, from slot `first` on, and their places. */
+static inline void dtt_place(void* L, dtt_frame* f, int first, int n) {
+  const char* names[DTT_MAX_ARGS];
+  int values[DTT_MAX_ARGS], *slots = dtt_slots(f), n_names = 0, i, k, at;
+  const dtt_function* function = f->function;
+  const int table = n && dtt_holds_names(L, first + n - 1) ? first + --n : 0;
+  while (table && n_names < DTT_MAX_ARGS &&
+         (names[n_names] = dtt_next_name(L, table, !n_names, &values[n_names])))
+    n_names++;
+  for (; function->next; function = function->next) {
+    int is_told = function->told_by < n && !dtt_is_absent(L, first + function->told_by);
+    for (k = 0; k < n_names; k++)
+      is_told |= dtt_is_named(&function->args[function->told_by], names[k]);
+    if (is_told) break;
   }
-  return 0;
+  dtt_begin(f, function);
+  if (n > function->n_args) {
+    dtt_refuse(f, "takes at most %d arguments, not %d", function->n_args, n);
+    return;
+  }
+  for (i = 0; i < function->n_args; i++) slots[i] = i < n ? first + i : 0;
+  for (k = 0; k < n_names; k++) {
+    for (at = 0; at < function->n_args && !dtt_is_named(&function->args[at], names[k]);) at++;
+    if (at == function->n_args)
+      dtt_refuse(f, "there is no argument named '%s'", names[k]);
+    else if (slots[at] && !dtt_is_absent(L, slots[at]))
+      dtt_refuse(f, "'%s' is given twice", names[k]);
+    else
+      slots[at] = values[k];
+  }
+  for (i = 0; i < function->n_args; i++)
+    if (!slots[i] && function->args[i].is_required && !function->args[i].is_optional)
+      dtt_refuse_kind(f, function->args + i, dtt_nothing);
+}
+
+/* Whether nothing can fail in the language between the first argument and the last result: no
+ * callback is kept, and all that comes out is a handle, for which there can be room before the
+ * call, a number, or a name when nothing is lent. */
+static inline int dtt_is_plain(const dtt_function* f) {
+  int i, plain = f->call != NULL;
+  for (i = 0; i < f->n_args; i++) plain &= f->args[i].kind != DTT_CALLBACK;
+  for (i = 0; i < f->n_results; i++) {
+    const dtt_item* item = &f->results[i];
+    plain &= !item->is_list && item->kind != DTT_STR && item->kind != DTT_DEVICE;
+    plain &= item->kind != DTT_ENUM || f->n_args == 1;
+  }
+  return plain && (!f->next || dtt_is_plain(f->next));
 }
 
 /* ---- results */
@@ -274,8 +330,8 @@ static inline dt_status dtt_from_lists(void* L, dtt_frame* f, dt_tensor** out) {
   dtt_cell at[2];
   int i;
   for (i = 1; i < f->function->n_args; i++)
-    dtt_give_value(L, f, args + i, dtt_argument(L, i), f->args + args[i].cell);
-  dtt_read_elements(L, f, dtt_argument(L, 0), &nest, &item, at);
+    dtt_give_value(L, f, args + i, dtt_slots(f)[i], f->args + args[i].cell);
+  dtt_read_elements(L, f, dtt_slots(f)[0], &nest, &item, at);
   if (f->status) return (dt_status)f->status;
   if (item.kind == DTT_BOOL)
     status = dt_from_bools((int32_t*)at->p, at[1].i, size, *n_sizes, type, index, out);
@@ -333,10 +389,11 @@ static inline dt_status dtt_to_lists(void* L, dtt_frame* f) {
   return status;
 }
 
-/* Reads the arguments, calls, and makes the results. */
-static inline dt_status dtt_call_dynamic(void* L, dtt_frame* f) {
+/* Calls with the values that have their places, and makes the results. */
+static inline dt_status dtt_call_values(void* L, dtt_frame* f) {
   const dtt_item* item = f->function->results;
   int i;
+  if (f->status) return (dt_status)f->status;
   if (f->function == &dtt_tolist) {
     f->status = dtt_to_lists(L, f);
   } else if (f->function == &dtt_tensor) {
@@ -350,7 +407,7 @@ static inline dt_status dtt_call_dynamic(void* L, dtt_frame* f) {
   return (dt_status)f->status;
 }
 
-/* After dtt_call_dynamic was left by an error of the language's. */
+/* After dtt_call_values was left by an error of the language's. */
 static inline void dtt_abandon(dtt_frame* f) {
   const dtt_item* item = f->function->results;
   int i;
