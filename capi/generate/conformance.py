@@ -59,7 +59,7 @@ class Language:
     assigned = ""  # the statement that makes `result`
     bracket = ("", "")  # statements that read and write x[key]
     from_lists = to_lists = ""  # of lists in lists: what makes a tensor, and what it gives back
-    braces = open = ""  # a list, and what leaves a bound of a slice open
+    braces = open = ""  # a list; what is absent where that is not the default
     fails = ""  # the check of a sentence, and what fails
 
     # What stories need.
@@ -72,6 +72,7 @@ class Language:
     hook = "{}"  # the name of a function of the user's
     scopes: ClassVar[dict[str, tuple[str, str]]] = {}  # the lines around steps
     none = ""  # where autocast takes a dtype
+    loop = ("", "")  # the lines around what is done many times
 
     def program(self, plan: Plan, calls: list[dict]) -> str:
         cases: list[str] = []
@@ -389,7 +390,7 @@ class Lua(Language):
     bracket = ("local result = {}[{}]", "{}[{}] = {}")
     from_lists, to_lists, braces, open = "dt.tensor(", "{}:tolist()", "{{{}}}", "false"
     fails, raises = "check.error({}, function() {} end)", "error({})"
-    user = ("local function {}({})", "end")
+    user, loop = ("local function {}({})", "end"), ("for _ = 1, {} do", "end")
     tells_stories, absent, none = True, "check.same({} or nil, nil)", "nil"
     scopes = {
         "no_grad": ("dt.no_grad(function()", "end)"),
@@ -445,7 +446,7 @@ class Go(Language):
     count, entry, same = "same(t, len({}), {})", "{}[{}]", "same(t, {}, {})"
     backward, grad = "check(t, dt.Must({}.Sum()).Backward())", "dt.Must({}.Grad())"
     tells_stories, absent, none = True, "same(t, {} == nil, true)", "0"
-    path = "file({})"
+    path, loop = "file({})", ("for i := 0; i < {}; i++ {{", "}")
     scopes = {
         "no_grad": ("check(t, dt.NoGrad(func() error {{", "\treturn nil\n}))"),
         "autocast": (
@@ -543,6 +544,7 @@ contains"""
     tells_stories, absent = True, "call expect_true(.not. {}%is_set(), 'absent')"
     braces = "[{}]"
     operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
+    loop = ("integer :: i\ndo i = 1, {}", "end do")
     hook, callbacks_fail = "case_{{number}}_{}", False
 
     def bottom(self, count: int) -> list[str]:
@@ -564,7 +566,9 @@ contains"""
     def ordered(lines: list[str]) -> list[str]:
         """Declarations come first."""
         lines = [x for y in lines for x in ([y] if y.startswith("block") else y.splitlines())]
-        return sorted(lines, key=lambda x: re.match(r"\w+(\(.*?\))?(, .*)? :: ", x) is None)
+        return sorted(
+            lines, key=lambda x: re.match(r"\w+(\(.*?\))?(, .*)? :: ", x.lstrip()) is None
+        )
 
     def text(self, words: str) -> str:
         return " // char(0) // ".join(map(fortran.quoted, words.split("\0")))

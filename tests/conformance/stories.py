@@ -31,6 +31,14 @@ def scope(kind, *steps, **args):
     return {"scope": kind, "args": args, "steps": steps}
 
 
+def repeat(count, *steps):
+    return {"repeat": count, "steps": steps}
+
+
+def less(name, than):
+    return {"less": v(name), "than": than}
+
+
 def v(name, entry=None):
     """A variable, or an entry of a list."""
     return {"variable": name, "entry": entry}
@@ -463,5 +471,24 @@ STORIES = {
             error="'names' has an embedded null character",
         ),
         call("safetensors_names", path=path("none"), error="none"),
+    ],
+    "absent where that is not the default": [
+        call("nn_batch_norm1d", "norm", num_features=1, momentum=None),
+        tensor("first", [1, 1, 1, 1], [4, 1]),
+        call("module_forward", self=v("norm"), input=v("first")),
+        tensor("second", [3, 3, 3, 3], [4, 1]),
+        call("module_forward", self=v("norm"), input=v("second")),
+        call("module_named_buffers", "names", "buffers", self=v("norm")),
+        same("names", ["running_mean", "running_var", "num_batches_tracked"]),
+        is_tensor(v("buffers", 0), [2]),
+    ],
+    # To a collector a tensor is a few bytes: without help it would never look for those that are garbage.
+    "garbage does not pile up": [
+        call("reset_peak_memory_stats"),
+        repeat(400, call("zeros", size=[512, 512])),  # 1 MiB each
+        call("memory_stats", "allocated", "reserved", "peak"),
+        less("allocated", 200 << 20),
+        less("reserved", 1 << 30),
+        less("peak", 300 << 20),
     ],
 }

@@ -2822,6 +2822,23 @@ end block
     logical, intent(out) :: a_stop
     a_stop = .false.
   end subroutine
+
+  subroutine case_220()
+    integer :: i
+      type(tensor) :: rest_3_out
+    integer(int64) :: a_allocated
+    integer(int64) :: a_reserved
+    integer(int64) :: a_peak
+    current = '220 garbage does not pile up'
+    call reset_peak_memory_stats()
+    do i = 1, 400
+      rest_3_out = zeros([512, 512])
+    end do
+    call memory_stats(a_allocated, a_reserved, a_peak)
+    call expect_true(a_allocated < 209715200 .eqv. .true., 'the result')
+    call expect_true(a_reserved < 1073741824 .eqv. .true., 'the result')
+    call expect_true(a_peak < 314572800 .eqv. .true., 'the result')
+  end subroutine
 end module
 
 program conformance_test
@@ -3047,5 +3064,6 @@ program conformance_test
   call case_217()
   call case_218()
   call case_219()
+  call case_220()
   print '(a)', 'passed'
 end program

@@ -1861,3 +1861,18 @@ func Test185_files(t *testing.T) {
 		expectError(t, err, "none")
 	}
 }
+
+func Test186_garbage_does_not_pile_up(t *testing.T) {
+	check(t, dt.ResetPeakMemoryStats())
+	for i := 0; i < 400; i++ {
+		{
+			_, err := dt.Zeros([]int{512, 512})
+			check(t, err)
+		}
+	}
+	a_allocated, a_reserved, a_peak, err := dt.MemoryStats()
+	check(t, err)
+	same(t, a_allocated < 209715200, true)
+	same(t, a_reserved < 1073741824, true)
+	same(t, a_peak < 314572800, true)
+}

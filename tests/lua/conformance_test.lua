@@ -2486,4 +2486,26 @@ check.case("234 files", function()
   check.error("none", function() dt.safetensors_names("none") end)
 end)
 
+check.case("235 absent where that is not the default", function()
+  local norm = dt.nn.BatchNorm1d(1, {momentum = false})
+  local first = check.make("float32", {4, 1}, {1, 1, 1, 1}, false)
+  norm:forward(first)
+  local second = check.make("float32", {4, 1}, {3, 3, 3, 3}, false)
+  norm:forward(second)
+  local names, buffers = norm:named_buffers()
+  check.same(names, {"running_mean", "running_var", "num_batches_tracked"})
+  check.tensor(buffers[1], "float32", {1}, {2})
+end)
+
+check.case("236 garbage does not pile up", function()
+  dt.reset_peak_memory_stats()
+  for _ = 1, 400 do
+    dt.zeros({512, 512})
+  end
+  local allocated, reserved, peak = dt.memory_stats()
+  check.same(allocated < 209715200, true)
+  check.same(reserved < 1073741824, true)
+  check.same(peak < 314572800, true)
+end)
+
 check.finish()

@@ -128,25 +128,6 @@ check.case("a callback beside one that is refused is let go", function()
   check.same(weak.pack, nil)
 end)
 
-check.case("absent where that is not the default", function()
-  local function running_mean(momentum)
-    local norm = nn.BatchNorm1d(1, {momentum = momentum})
-    norm(dt.ones({4, 1}))
-    norm(dt.ones({4, 1}) * 3)
-    local _, buffers = norm:named_buffers()
-    return buffers[1]:item()
-  end
-  check.same(running_mean(false), 2.0)
-  check.same(running_mean(1), 3.0)
-  check.same(math.abs(running_mean(0.1) - 0.39) < 1e-6, true)
-end)
-
-check.case("garbage does not pile up", function()
-  for _ = 1, 400 do dt.zeros({512, 512}) end -- 1 MiB each
-  local allocated = dt.memory_stats()
-  if allocated > 200 * 2 ^ 20 then error(allocated .. " bytes are held") end
-end)
-
 check.case("memory that runs out", function()
   local asked = 0
   dt.set_memory_hook(function(bytes)
