@@ -76,45 +76,20 @@ static int collect(lua_State* L) {
 
 /* ---- functions of Lua's. They run on a Lua thread that lives as long as the Lua state: the
  * coroutine that gave one may be gone. The registry's table of functions has them by the addresses
- * of their `kept`, which two own, the library and the Lua state: any thread of the system may drop
- * one, and the state may be closed before. */
+ * of what is kept of them. */
 
-typedef struct kept {
-  lua_State* thread; /* NULL when the Lua state is closed */
-  int is_let_go;     /* by one of the two; the other one frees this */
-} kept;
+enum { KEEPER = 1, THREAD = 2 }; /* what else is in the table of functions */
 
-enum { CLOSER = 1, THREAD = 2, UNTIL_SWEPT = 3 }; /* what else is in the table of functions */
-
-static void let_go(kept* k) {
-  if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
-}
-
-void dtt_drop(void* user_data) {
-  if (user_data) let_go((kept*)user_data);
-}
-
-/* Forgets the functions that the library has dropped, or all; returns how many are left. */
-static int sweep(lua_State* L, int functions, int is_closing) {
-  int left = 0;
-  for (lua_pushnil(L); lua_next(L, functions);) {
-    kept* k = lua_islightuserdata(L, -2) ? (kept*)lua_touserdata(L, -2) : NULL;
-    lua_pop(L, 1);
-    if (k && (is_closing || __atomic_load_n(&k->is_let_go, __ATOMIC_ACQUIRE))) {
-      lua_pushnil(L);
-      set_at(L, functions, k);
-      __atomic_store_n(&k->thread, NULL, __ATOMIC_RELEASE);
-      let_go(k);
-    } else if (k) {
-      left++;
-    }
-  }
-  return left;
+static void dtt_forget(void* state, const dtt_kept* kept) {
+  lua_State* L = (lua_State*)state;
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  lua_pushnil(L);
+  set_at(L, lua_gettop(L) - 1, kept);
+  lua_pop(L, 1);
 }
 
 static int close_state(lua_State* L) {
-  get_at(L, LUA_REGISTRYINDEX, &functions_key);
-  sweep(L, lua_gettop(L), 1);
+  dtt_sweep(L, (dtt_keeper*)lua_touserdata(L, 1), 1);
   return 0;
 }
 
@@ -123,29 +98,24 @@ static void make_functions(lua_State* L) {
   lua_newtable(L);
   lua_newthread(L);
   lua_rawseti(L, functions, THREAD);
-  lua_newuserdata(L, 1);
+  memset(lua_newuserdata(L, sizeof(dtt_keeper)), 0, sizeof(dtt_keeper));
   lua_newtable(L);
   lua_pushcfunction(L, close_state);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
-  lua_rawseti(L, functions, CLOSER);
+  lua_rawseti(L, functions, KEEPER);
   set_at(L, LUA_REGISTRYINDEX, &functions_key);
 }
 
 /* The function in a slot as user data. */
 static void* keep(lua_State* L, int slot) {
   const int functions = lua_gettop(L) + 1;
-  lua_Integer more;
-  kept* k;
+  dtt_kept* k;
   get_at(L, LUA_REGISTRYINDEX, &functions_key);
   lua_rawgeti(L, functions, THREAD);
-  lua_rawgeti(L, functions, UNTIL_SWEPT);
-  more = lua_tointeger(L, -1);
-  lua_pushinteger(L, more > 0 ? more - 1 : sweep(L, functions, 0));
-  lua_rawseti(L, functions, UNTIL_SWEPT);
-  k = (kept*)calloc(1, sizeof *k);
+  lua_rawgeti(L, functions, KEEPER);
+  k = dtt_keep_function(L, (dtt_keeper*)lua_touserdata(L, -1), lua_tothread(L, functions + 1));
   if (!k) luaL_error(L, "out of memory");
-  k->thread = lua_tothread(L, functions + 1);
   lua_pushvalue(L, slot);
   set_at(L, functions, k);
   lua_settop(L, functions - 1);
@@ -388,7 +358,7 @@ static int run_callback(lua_State* L) {
 }
 
 static dt_status answer(dtt_frame* f) {
-  lua_State* L = __atomic_load_n(&((kept*)f->user_data)->thread, __ATOMIC_ACQUIRE);
+  lua_State* L = (lua_State*)dtt_runner(f);
   const char* message;
   int i;
   if (!L || !lua_checkstack(L, LUA_MINSTACK))

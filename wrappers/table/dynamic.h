@@ -415,4 +415,63 @@ static inline void dtt_abandon(dtt_frame* f) {
     dtt_release_rest(item + i, f->results + item[i].cell);
 }
 
+/* ---- functions of the user's: two own what is kept of one, the library and the language's state,
+ * which may be closed before. Any thread of the system may drop one; the state forgets it later. */
+
+typedef struct dtt_kept {
+  struct dtt_kept* next;
+  void* runner;  /* what runs it in the language; NULL when the state is closed */
+  int is_let_go; /* by one of the two; the other one frees this */
+} dtt_kept;
+
+typedef struct dtt_keeper {
+  dtt_kept* first;
+  int64_t until_swept;
+} dtt_keeper;
+
+/* The language forgets the function behind `kept`. */
+static void dtt_forget(void* L, const dtt_kept* kept);
+
+static inline void dtt_let_go(dtt_kept* k) {
+  if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
+}
+
+void dtt_drop(void* user_data) {
+  if (user_data) dtt_let_go((dtt_kept*)user_data);
+}
+
+/* Forgets the functions that the library has dropped, or all; returns how many are left. */
+static inline int64_t dtt_sweep(void* L, dtt_keeper* keeper, int is_closing) {
+  dtt_kept** at = &keeper->first;
+  int64_t left = 0;
+  while (*at) {
+    dtt_kept* k = *at;
+    if (!is_closing && !__atomic_load_n(&k->is_let_go, __ATOMIC_ACQUIRE)) {
+      at = &k->next;
+      left++;
+      continue;
+    }
+    *at = k->next;
+    dtt_forget(L, k);
+    __atomic_store_n(&k->runner, NULL, __ATOMIC_RELEASE);
+    dtt_let_go(k);
+  }
+  return left;
+}
+
+/* The user data of a function that the state keeps from now on; NULL if memory runs out. */
+static inline dtt_kept* dtt_keep_function(void* L, dtt_keeper* keeper, void* runner) {
+  dtt_kept* k = (dtt_kept*)calloc(1, sizeof *k);
+  if (!k) return NULL;
+  if (keeper->until_swept-- <= 0) keeper->until_swept = dtt_sweep(L, keeper, 0);
+  k->runner = runner;
+  k->next = keeper->first;
+  keeper->first = k;
+  return k;
+}
+
+static inline void* dtt_runner(const dtt_frame* f) {
+  return __atomic_load_n(&((dtt_kept*)f->user_data)->runner, __ATOMIC_ACQUIRE);
+}
+
 #endif
