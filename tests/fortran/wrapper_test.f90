@@ -16,7 +16,7 @@ contains
   subroutine errors()
     type(tensor) :: x, y
     current = 'errors'
-    x = ones([2, 3])
+    x = ones([2, 3], device='cpu  ')  ! text ends before its blanks
     y = matmul(x, x, stat=stat)
     call expect_true(stat == status_runtime_error .and. .not. y%is_set(), 'a failed call')
     y = relu(x%grad(stat=stat), errmsg=message, stat=stat)
