@@ -12,7 +12,7 @@ from building import BUILD, run
 # gfortran takes the bounds and the length of what is still to be allocated for uninitialized values,
 # and warns that the right side of .and. may not be evaluated.
 WARNINGS = "-Wall -Wextra -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
-ALL_WARNINGS = f"{WARNINGS} -Wno-function-elimination"
+ALL_WARNINGS = f"{WARNINGS} -Wno-function-elimination -Wno-unused-dummy-argument"
 
 
 @functools.cache

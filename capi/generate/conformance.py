@@ -1,19 +1,19 @@
 """Prints tests/{c,cpp,lua,go,fortran}/conformance_test.*: the calls that tests/conformance/record.py has
-recorded from PyTorch, in each language's own words. tests/conformance/check.* compare them."""
+recorded from PyTorch, in each language's own words, and behind them the stories of tests/conformance/stories.py
+(stories.py). tests/conformance/check.* compare them."""
 
 from __future__ import annotations
 
 import json
-import pathlib
+import re
 
 from . import c as c_header
 from . import cabi, cpp, cpp_kinds, fortran, go
+from .language import CALLS, Language
 from .lua import lua_name
-from .model import Argument, Kind, SchemaError
-from .plan import Call, Plan, Slot
+from .model import Argument, Kind
+from .plan import Call, Hook, Plan, Slot
 from .text import GENERATED, call
-
-CALLS = pathlib.Path(__file__).resolve().parents[2] / "tests" / "conformance" / "calls.json"
 
 
 def generate(plan: Plan) -> dict[str, str]:
@@ -22,122 +22,6 @@ def generate(plan: Plan) -> dict[str, str]:
         f"tests/{language.folder}/conformance_test.{language.suffix}": language.program(plan, calls)
         for language in (C(), Cpp(), Lua(), Go(), Fortran())
     }
-
-
-def _is_tensor(value) -> bool:
-    return isinstance(value, dict) and "dtype" in value
-
-
-def _number(value) -> str:
-    return repr(int(value) if isinstance(value, bool) else value)
-
-
-class Language:
-    """What the languages have in common: the frame of a program, and what a case says. A language says
-    how: phrases are strings with {}, and `line` joins a call of several arguments."""
-
-    folder = suffix = ""
-    top = ""  # what comes before all cases
-    around = ""  # number, name and body of a case
-    indent = "  "
-    named = ""  # an optional argument: its name, its value
-    flags = ("false", "true")
-    tensor = ""  # the variable of a tensor
-    sizes = reals = "{{{}}}"  # its sizes, its elements
-    made: tuple[str, str]  # around dtype, shape, elements and requires_grad: a statement
-    expected: tuple[str, str]  # around what was got, dtype, shape and elements
-    count = entry = same = backward = grad = ""
-    takes_one = False  # one number where a list is meant
-    line = staticmethod(call)
-    text = staticmethod(json.dumps)
-    element = staticmethod(_number)
-    word = staticmethod(str)  # an argument's name
-
-    def program(self, plan: Plan, calls: list[dict]) -> str:
-        cases = [self.case(plan, number, entry) for number, entry in enumerate(calls)]
-        return "\n".join([self.top, *cases, *self.bottom(len(calls))]) + "\n"
-
-    def bottom(self, count: int) -> list[str]:
-        return []
-
-    def frame(self, number: int, name: str, lines: list[str]) -> str:
-        body = "\n".join(self.indent + line for line in lines)
-        return self.around.format(number=number, name=name, body=body)
-
-    def case(self, plan: Plan, number: int, entry: dict) -> str:
-        c = plan.by_name.get(entry["fn"])
-        if c is None:
-            raise SchemaError(f"{CALLS.name}: there is no function '{entry['fn']}'")
-        unknown = set(entry["args"]) - {a.name for a in c.slots}
-        if unknown:
-            raise SchemaError(f"{CALLS.name}: {c.c_name} has no argument '{unknown.pop()}'")
-        lines, values, grads = [], {}, entry.get("grads", {})
-        for a in c.slots:
-            if a.name in entry["args"]:
-                values[a.name] = self.value(a, entry["args"][a.name], a.name in grads, lines)
-        if "error" in entry:
-            return self.frame(number, entry["fn"], lines + self.refused(c, values, entry["error"]))
-        names = self.names(c)
-        lines += self.run(c, names, values)
-        for name, expected in zip(names, entry["results"], strict=True):
-            lines += self.expect(name, expected)
-        lines += self.backward.format(names[0]).splitlines() if grads else []
-        for name, expected in grads.items():
-            lines += self.expect(self.grad.format(self.tensor.format(name)), expected)
-        return self.frame(number, entry["fn"], lines)
-
-    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
-        if _is_tensor(value):
-            return self.make(a.name, value, wants_grad, lines)
-        if a.kind.base == "enum":
-            return self.enum(a.kind.name, value["enum"] if isinstance(value, dict) else value)
-        if isinstance(value, list) or (a.kind.list and not self.takes_one):
-            values = value if isinstance(value, list) else [value]
-            if a.kind.base == "tensor":
-                parts = [self.make(f"{a.name}{i}", v, False, lines) for i, v in enumerate(values)]
-            else:
-                parts = [self.number(a.kind, v) for v in values]
-            return self.list(a, parts)
-        return self.text(value) if isinstance(value, str) else self.scalar(a, value)
-
-    def make(self, name: str, value: dict, wants_grad: bool, lines: list[str]) -> str:
-        variable = self.tensor.format(name)
-        head, tail = self.made
-        flag = self.flags[wants_grad]
-        lines.append(self.line(head.format(variable), [*self.literal(value), flag], tail))
-        return variable
-
-    def literal(self, tensor: dict) -> list[str]:
-        """dtype, sizes and elements."""
-        sizes = self.sizes.format(", ".join(map(str, tensor["shape"])))
-        reals = self.reals.format(", ".join(map(self.element, tensor["data"])))
-        return [self.enum("dtype", tensor["dtype"]), sizes, reals]
-
-    def given(self, c: Call, values: dict[str, str]) -> tuple[list[str], list[str]]:
-        """(the arguments that have no default, the others by name)"""
-        others = [a.name for a in c.optional if a.name in values]
-        named = [self.named.format(self.word(name), values[name]) for name in others]
-        return [values[a.name] for a in c.required], named
-
-    def number(self, kind: Kind, value) -> str:
-        return self.flags[value] if isinstance(value, bool) else repr(value)
-
-    def scalar(self, a: Slot, value) -> str:
-        return self.number(a.kind, value)
-
-    def names(self, c: Call) -> list[str]:
-        return [r.name for r in c.results] if len(c.results) > 1 else ["result"]
-
-    def expect(self, name: str, expected) -> list[str]:
-        if isinstance(expected, list):
-            lines = [self.count.format(name, len(expected))]
-            for i, entry in enumerate(expected):
-                lines += self.expect(self.entry.format(name, i, i + 1), entry)
-            return lines
-        if isinstance(expected, bool):
-            return [self.same.format(name, self.flags[expected])]
-        head, tail = self.expected
-        return [self.line(head, [name, *self.literal(expected)], tail)]
 
 
 class C(Language):
@@ -212,6 +96,7 @@ class Cpp(Language):
     count, entry = "expect_true({}.size() == {});", "{}[{}]"
     same, backward, grad = "expect_true({} == {});", "{}.sum().backward();", "{}.grad()"
     takes_one = True
+    operators, assigned = cpp.OPERATORS, "const dt::Tensor result = {};"
     _LISTS = {"i64": "dt::Ints(", "f64": "dt::Reals(", "bool": "dt::Flags("}
 
     def bottom(self, count: int) -> list[str]:
@@ -276,9 +161,26 @@ class Lua(Language):
     expected = ("check.tensor(", ")")
     count, entry = "check.same(#{}, {})", "{0}[{2}]"
     same, backward, grad = "check.same({}, {})", "{}:sum():backward()", "{}.grad"
+    operators = dict(add="+", sub="-", mul="*", truediv="/", pow="^", mod="%", neg="-")
+    assigned = "local result = {}"
+    bracket = ("local result = {}[{}]", "{}[{}] = {}")
+    from_lists, to_lists, braces, open = "dt.tensor(", "{}:tolist()", "{{{}}}", "false"
+    fails, raises = "check.error({}, function() {} end)", "error({})"
+    user, loop = ("local function {}({})", "end"), ("for _ = 1, {} do", "end")
+    tells_stories, absent, none = True, "check.same({} or nil, nil)", "nil"
+    scopes = {
+        "no_grad": ("dt.no_grad(function()", "end)"),
+        "autocast": ('dt.autocast("cpu", {}, function()', "end)"),
+    }
 
     def bottom(self, count: int) -> list[str]:
         return ["", "check.finish()"]
+
+    def text(self, words: str) -> str:
+        return json.dumps(words, ensure_ascii=False).replace("\\u0000", "\\0")
+
+    def compiles(self, kind: Kind, value) -> bool:
+        return True
 
     def enum(self, name: str, value: str) -> str:
         return f'"{value}"'
@@ -289,6 +191,8 @@ class Lua(Language):
     def called(self, c: Call, values: dict[str, str]) -> tuple[str, list[str]]:
         arguments, named = self.given(c, values)
         arguments += ["{" + ", ".join(named) + "}"] if named else []
+        if c.function.as_property:
+            return f"({arguments[0]}.{c.member}", []
         if not c.namespaces:
             return f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:]
         space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
@@ -296,16 +200,18 @@ class Lua(Language):
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         run = call(*self.called(c, values), ")")
-        return [f"check.error({json.dumps(message)}, function() {run} end)"]
+        return [self.fails.format(json.dumps(message), run)]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
         head, arguments = self.called(c, values)
-        return [call(f"local {', '.join(names)} = {head}", arguments, ")")]
+        return [call((f"local {', '.join(names)} = " if names else "") + head, arguments, ")")]
+
+    called_for = run
 
 
 class Go(Language):
     folder, suffix = "go", "go"
-    top = f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"testing"\n\n\tdt "dumbtorch"\n)'
+    top = f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"errors"\n\t"testing"\n\n\tdt "dumbtorch"\n)'
     around = "\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
     indent = "\t"
     named, word = "{}: {}", staticmethod(go.exported)
@@ -315,6 +221,24 @@ class Go(Language):
     expected = ("expect(t, ", ")")
     count, entry, same = "same(t, len({}), {})", "{}[{}]", "same(t, {}, {})"
     backward, grad = "check(t, dt.Must({}.Sum()).Backward())", "dt.Must({}.Grad())"
+    tells_stories, absent, none = True, "same(t, {} == nil, true)", "0"
+    path, loop = "file({})", ("for i := 0; i < {}; i++ {{", "}")
+    scopes = {
+        "no_grad": ("check(t, dt.NoGrad(func() error {{", "\treturn nil\n}))"),
+        "autocast": (
+            "check(t, dt.Autocast(dt.DeviceTypeCpu, {}, func() error {{",
+            "\treturn nil\n}))",
+        ),
+    }
+
+    def frame(self, number: int, name: str, lines: list[str]) -> str:
+        folder = [
+            "folder := t.TempDir()",
+            'file := func(name string) string { return folder + "/" + name }',
+        ]
+        lines = folder * any("file(" in x for x in lines) + lines
+        name = re.sub(r"\W", "_", name)
+        return super().frame(number, name, [x for y in lines for x in y.splitlines()])
 
     @staticmethod
     def line(head: str, arguments: list[str], tail: str) -> str:
@@ -340,9 +264,30 @@ class Go(Language):
         where = arguments.pop(0) if go.is_method(c) else "dt"
         return f"{where}.{go.go_name(c)}({', '.join(arguments)})"
 
+    def device(self, words: str) -> str:
+        return f"dt.Device{{Type: dt.DeviceType{words.partition(':')[0].capitalize()}}}"
+
+    def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
+        head = go.hook_signature(hook, self.tensor.format).replace("*", "*dt.")
+        last = f"errors.New({self.text(error)})" if error else "nil"
+        nothing = {"bool": "false"}.get(hook.results[0].kind.base, "nil")
+        body = [*body, f"return {back or nothing}, {last}"]
+        return [f"{name} := func{head} {{", *self.inner(body), "}"]
+
+    def grouped(self, lines: list[str]) -> list[str]:
+        return ["{", *self.inner(lines), "}"]
+
+    def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        count = len(c.results) + c.returns_this
+        if not count:
+            return [f"check(t, {self.expression(c, values)})"]
+        lines = self.run(c, names + ["_"] * (count - len(names)), values)
+        return lines if names else self.grouped(lines)
+
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         check = f"expectError(t, err, {json.dumps(message)})"
-        return [f"_, err := {self.expression(c, values)}", check]
+        names = ["_"] * (len(c.results) + c.returns_this) + ["err"]
+        return [f"{', '.join(names)} := {self.expression(c, values)}", check]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
         return [f"{', '.join(names)}, err := {self.expression(c, values)}", "check(t, err)"]
@@ -353,7 +298,7 @@ class Fortran(Language):
     top = f"""\
 ! {GENERATED}
 module cases
-  use, intrinsic :: iso_fortran_env, only: real64
+  use, intrinsic :: iso_fortran_env, only: int64, real64
   use check
   use dumbtorch
   implicit none
@@ -370,30 +315,91 @@ contains"""
     same = "call expect_true({} .eqv. {}, 'the result')"
     backward = "type(tensor) :: loss\nloss = sum({})\ncall loss%backward()"
     grad = "{}%grad()"
-    line, text = staticmethod(Go.line), staticmethod(fortran.quoted)
+    line = staticmethod(Go.line)
     element = staticmethod(fortran.real)
+    tells_stories, absent = True, "call expect_true(.not. {}%is_set(), 'absent')"
+    braces = "[{}]"
+    operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
+    loop = ("integer :: i\ndo i = 1, {}", "end do")
+    hook, callbacks_fail = "case_{{number}}_{}", False
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
         head = ["end module", "", "program conformance_test", "  use cases", "  implicit none"]
         return [*head, *calls, "  print '(a)', 'passed'", "end program"]
 
+    def program(self, plan: Plan, calls: list[dict]) -> str:
+        self.hooks: list[str] = []  # procedures of the module beside the cases
+        return super().program(plan, calls)
+
     def frame(self, number: int, name: str, lines: list[str]) -> str:
+        lines = [f"current = {self.text(f'{number} {name}')}", *lines]
+        hooks, self.hooks = [x.replace("{number}", str(number)) for x in self.hooks], []
+        lines = [line.replace("{number}", str(number)) for line in self.ordered(lines)]
+        return super().frame(number, name, lines) + "".join(hooks)
+
+    @staticmethod
+    def ordered(lines: list[str]) -> list[str]:
         """Declarations come first."""
-        lines = [line for several in lines for line in several.splitlines()]
-        declared = [line for line in lines if line.startswith(("type(", "logical"))]
-        body = [f"current = '{number} {name}'", *(x for x in lines if x not in declared)]
-        return super().frame(number, name, declared + body)
+        lines = [x for y in lines for x in ([y] if y.startswith("block") else y.splitlines())]
+        return sorted(
+            lines, key=lambda x: re.match(r"\w+(\(.*?\))?(, .*)? :: ", x.lstrip()) is None
+        )
+
+    def text(self, words: str) -> str:
+        return " // char(0) // ".join(map(fortran.quoted, words.split("\0")))
+
+    def compiles(self, kind: Kind, value) -> bool:
+        if kind.base == "device":
+            return isinstance(value, str)
+        is_list = isinstance(value, list)
+        return (
+            kind.base == "i64"
+            and is_list >= kind.list
+            or kind.base in ("operand", "scalar")
+            and not is_list
+        )
+
+    def grouped(self, lines: list[str]) -> list[str]:
+        return ["\n".join(["block", *self.inner(self.ordered(lines)), "end block"])]
+
+    def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
+        """Errors inside of one end the program."""
+        takes, declared = fortran.hook_dummies(hook, self.tensor.format)
+        declared = [x.replace("dt_", "") for x in declared]
+        last = [f"{self.tensor.format(hook.results[0].name)} = {back}"] * bool(back)
+        lines = [*declared, *self.ordered([*body, *last])]
+        head = f"\n\n  subroutine {name}({takes})"
+        self.hooks.append("\n".join([head, *("    " + x for x in lines), "  end subroutine"]))
+        return []
+
+    def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        if not c.returns_this and len(names) < len(c.results):
+            self.unused += 1
+            names = [*names, *(f"rest_{self.unused}_{r.name}" for r in c.results[len(names) :])]
+        return self.run(c, names, values)
+
+    unused = 0
+
+    def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
+        if kind.base in ("f64", "scalar"):
+            number = wanted.replace(".true.", "1d0")
+            got, wanted = f"abs({got} - {number})", "1d-12"
+        sign = {"bool": ".eqv.", "f64": "<", "scalar": "<"}.get(kind.base, "==")
+        same = f"{got} {sign} {wanted}"
+        return [f"call expect_true({f'all({same})' if kind.list else same}, 'a value')"]
 
     def enum(self, name: str, value: str) -> str:
         return fortran.enum_value(name, value)
 
     def list(self, a: Slot, parts: list[str]) -> str:
-        return f"[{', '.join(parts)}]" if parts else "[integer ::]"
+        kind = "character(9) :: " if a.kind.base == "str" else ""
+        return f"[{kind}{', '.join(parts)}]" if parts else "[integer ::]"
 
     def number(self, kind: Kind, value) -> str:
         is_real = isinstance(value, float) or kind.base == "f64"
-        return fortran.real(value) if is_real else super().number(kind, value)
+        wide = "_int64" * (not is_real and abs(value) >= 2**31)
+        return fortran.real(value) if is_real else super().number(kind, value) + wide
 
     def expression(self, c: Call, values: dict[str, str], outs=(), status=()) -> str:
         arguments, named = self.given(c, values)
@@ -404,7 +410,7 @@ contains"""
         kinds = [fortran.declared(r.kind).replace("dt_", "") for r in c.results]
         lines = [f"{kind} :: {name}" for kind, name in zip(kinds, names, strict=False)]
         call = self.expression(c, values, names if len(kinds) > 1 else (), status)
-        return [*lines, ("result = " if len(kinds) == 1 else "call ") + call]
+        return [*lines, (f"{names[0]} = " if len(kinds) == 1 else "call ") + call]
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         run = self.run(c, self.names(c), values, ["stat=stat", "errmsg=message"])

@@ -41,7 +41,7 @@ _BOTTOM = """\
 
 # Python's special methods as C++ operators; "" for those that C++ does not have. `i` in front of a
 # name is the in-place operator.
-_OPERATORS = {
+OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "mod": "%", "eq": "==", "ne": "!=",
     "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&", "or": "|", "xor": "^",
     "lshift": "<<", "rshift": ">>", "neg": "-", "invert": "~",
@@ -267,9 +267,9 @@ def _overloads(c: Call) -> list[str]:
     """The operators that a function is."""
     key = c.function.operator
     base = key[1:] if c.returns_this and key.startswith("i") else key
-    if base not in _OPERATORS:
+    if base not in OPERATORS:
         raise SchemaError(f"dumbtorch.hpp: {c.c_name}: operator '{key}' is not known")
-    sign = _OPERATORS[base]
+    sign = OPERATORS[base]
     if not sign or (c.returns_this and base not in _INPLACE):
         return []
     if c.returns_this:

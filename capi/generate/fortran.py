@@ -56,7 +56,7 @@ _HANDED = {
 }
 
 # Python's special methods as Fortran's operators.
-_OPERATORS = {
+OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "eq": "==", "ne": "/=", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=", "and": ".and.", "or": ".or.", "neg": "-", "invert": ".not.",
 }  # fmt: skip
@@ -81,7 +81,7 @@ def generate(plan: Plan) -> dict[str, str]:
         *(_class(c, plan) for c in plan.classes),
         *map(_interface, plan.hooks),
         *(_generic(c.function.name, [f"dt_{c.function.name}"]) for c in functions),
-        "public :: " + ", ".join(f"operator({sign})" for sign in sorted({*_OPERATORS.values()})),
+        "public :: " + ", ".join(f"operator({sign})" for sign in sorted({*OPERATORS.values()})),
         *(interface for interface, _ in operators),
         _bridge(),
         "contains",
@@ -191,7 +191,7 @@ end subroutine"""
 
 
 def _sign(c: Call) -> str:
-    return "" if c.returns_this else _OPERATORS.get(c.function.operator, "")
+    return "" if c.returns_this else OPERATORS.get(c.function.operator, "")
 
 
 def _operator(c: Call) -> tuple[str, str]:
@@ -294,16 +294,22 @@ def _taken(kind: Kind, name: str, i: int) -> str:
 # ---- callbacks
 
 
-def _interface(h: Hook) -> str:
-    names = ", ".join([*(s.name for s in h.inputs), *(r.name for r in h.results)])
-    lines = [_comment(h.callback.doc), "abstract interface", f"subroutine dt_{h.name}({names})"]
-    lines.append("  import dt_tensor, int64")
+def hook_dummies(h: Hook, named=str.__str__) -> tuple[str, list[str]]:
+    """What a callback of the user's takes and gives: the names, and their declarations."""
+    lines = []
     for s in h.inputs:
         kind = declared(s.kind).replace("(:), allocatable", "(*)").replace(", allocatable", "")
-        lines.append(f"  {kind}, intent(in) :: {s.name}")
+        lines.append(f"{kind}, intent(in) :: {named(s.name)}")
     for r in h.results:
-        lines.append(f"  {declared(r.kind)}, intent({_HANDED[_key(r.kind)][0]}) :: {r.name}")
-    return "\n".join([*lines, "end subroutine", "end interface"])
+        lines.append(f"{declared(r.kind)}, intent({_HANDED[_key(r.kind)][0]}) :: {named(r.name)}")
+    return ", ".join(named(x.name) for x in (*h.inputs, *h.results)), lines
+
+
+def _interface(h: Hook) -> str:
+    names, lines = hook_dummies(h)
+    head = [_comment(h.callback.doc), "abstract interface", f"subroutine dt_{h.name}({names})"]
+    lines = ["import dt_tensor, int64", *lines]
+    return "\n".join([*head, *("  " + x for x in lines), "end subroutine", "end interface"])
 
 
 def _run(h: Hook) -> str:

@@ -94,10 +94,13 @@ def _class(c: Class) -> str:
 
 def _hook(h: Hook) -> str:
     name = text.camel(h.name)
-    takes = ", ".join(f"{local(s.name)} {go_type(s.kind)}" for s in h.inputs)
+    return f"{text.comment(f'{name}: {h.callback.doc}')}\ntype {name} func{hook_signature(h)}\n"
+
+
+def hook_signature(h: Hook, named=local) -> str:
+    takes = ", ".join(f"{named(s.name)} {go_type(s.kind)}" for s in h.inputs)
     gives = ", ".join([*(go_type(r.kind) for r in h.results), "error"])
-    gives = f"({gives})" if h.results else gives
-    return f"{text.comment(f'{name}: {h.callback.doc}')}\ntype {name} func({takes}) {gives}\n"
+    return f"({takes}) ({gives})" if h.results else f"({takes}) {gives}"
 
 
 # ---- functions

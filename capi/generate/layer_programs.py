@@ -9,7 +9,8 @@ import json
 import pathlib
 import runpy
 
-from .conformance import C, Cpp, Fortran, Go, Language
+from .conformance import C, Cpp, Fortran, Go
+from .language import Language
 from .model import SchemaError
 from .plan import Plan
 from .text import GENERATED

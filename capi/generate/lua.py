@@ -45,7 +45,8 @@ def _names(plan: Plan) -> list[str]:
         lines += rows(f'["{n.path}"]', [(g.name, g.calls[0]) for g in n.functions])
     dtypes = next(e for e in plan.enums if e.name == "dtype")
     values = ", ".join(f'"{v.name}"' for v in dtypes.values)
-    return [*lines, f"}}, dtypes = {{{values}}}}}"]
+    lists = f"tensor = {len(places)}, tolist = {len(places) + 1}"
+    return [*lines, f"}}, {lists}, dtypes = {{{values}}}}}"]
 
 
 _KEYWORDS = set(

@@ -19,6 +19,19 @@ _TOP = f"""\
 #include <math.h>
 """
 
+_SHOWN = ("device_type", "dtype")  # enums that wrappers/table itself reads
+
+# Of languages that have lists of lists: dynamic.h does these two without a function of C's.
+_LISTS = {
+    "tensor": [
+        ("data", Kind("scalar"), True),
+        ("dtype", Kind("enum", "dtype", optional=True), False),
+        ("requires_grad", Kind("bool"), False),
+        ("device", Kind("device", optional=True), False),
+    ],
+    "tolist": [("input", Kind("tensor"), True)],
+}
+
 
 def generate(plan: Plan) -> dict[str, str]:
     return {"wrappers/table/functions.gen.c": _Table(plan).text()}
@@ -55,7 +68,7 @@ class _Table:
         # An overload comes before the one that leads to it.
         for c in sorted(self.plan.calls, key=lambda c: c.c_name in self.next):
             parts += [self.adapter(c), self.function(c)]
-        parts += [self.functions(), self.handles()]
+        parts += [*self.lists(), self.functions(), self.handles()]
         return "\n".join(parts)
 
     def groups(self):
@@ -68,7 +81,7 @@ class _Table:
 
     @staticmethod
     def enum(e) -> str:
-        static = "" if e.name == "device_type" else "static __attribute__((unused)) "
+        static = "" if e.name in _SHOWN else "static __attribute__((unused)) "
         name = f"dtt_{e.name}s" if not static else f"enum_{e.name}"
         values = [f'{{"{v.name}", {v.number}}}' for v in e.values] + ["{NULL, 0}"]
         head = call(f"static const dtt_value values_{e.name}[] = {{", values, "};")
@@ -127,8 +140,7 @@ class _Table:
     def item(kind: Kind, name: str, required: bool, cell: int, of: str | None = None) -> str:
         word = "DTT_STR" if kind.base == "path" else f"DTT_{kind.base.upper()}"
         if kind.base == "enum":
-            is_shown = kind.name == "device_type"
-            of = "&dtt_device_types" if is_shown else f"&enum_{kind.name}"
+            of = f"&dtt_{kind.name}s" if kind.name in _SHOWN else f"&enum_{kind.name}"
         elif kind.base == "callback":
             of = f"&callback_{kind.name}"
         elif kind.base == "handle":
@@ -166,6 +178,23 @@ class _Table:
         following = f"&function_{less}" if less else "NULL"
         line = f"static const dtt_function function_{n} = {row}, {numbers}, {following}}};"
         return "\n".join([*self.take_new(), line]) + "\n"
+
+    def lists(self):
+        tensor = "&dtt_handle_tensor"
+        result = self.share(
+            "dtt_item", "items", [f"  {self.item(Kind('tensor'), 'out', False, 0, tensor)},"]
+        )
+        for name, rows in _LISTS.items():
+            args, n_args = self.items([(kind, word, needed) for word, kind, needed in rows])
+            n_cells = sum(len(cells(kind)) for _, kind, _ in rows)
+            zeros = self.share("dtt_cell", "cells", [f"  {', '.join(['{0}'] * n_cells)},"])
+            out = (
+                f"{result}, {zeros}, {n_args}, 1"
+                if name == "tensor"
+                else f"NULL, {zeros}, {n_args}, 0"
+            )
+            row = f'{{"{name}", NULL, {args}, {out}, {n_cells}, 0, 0, NULL}}'
+            yield "\n".join([*self.take_new(), f"const dtt_function dtt_{name} = {row};\n"])
 
     def initial(self, s: Slot) -> list[str]:
         """The cells of an argument that is not given."""
@@ -257,6 +286,7 @@ class _Table:
 
     def functions(self) -> str:
         rows = [f"  &function_{c.function.name}," for c in self.plan.calls]
+        rows += [f"  &dtt_{name}," for name in _LISTS]
         return "\n".join(["const dtt_function* const dtt_functions[] = {", *rows, "  NULL};\n"])
 
     def handles(self) -> str:

@@ -13,7 +13,8 @@ LIBRARY = BUILD / "libdumbtorch.so"
 SHARE = ROOT / "share" / "dumbtorch"
 DESCRIPTION = json.loads((SHARE / "dumbtorch.json").read_text())
 HEADER = (ROOT / "capi" / "include" / "dumbtorch.h").read_text()
-CALLS = json.loads((ROOT / "tests" / "conformance" / "calls.json").read_text())
+RECORDED = json.loads((ROOT / "tests" / "conformance" / "calls.json").read_text())
+CALLS = [call for call in RECORDED if "fn" in call]  # the others are operators, brackets and lists
 
 
 @pytest.fixture(scope="module")

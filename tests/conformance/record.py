@@ -8,6 +8,7 @@ against PyTorch itself. Numbers are chosen so that all of them are exact in a fi
 from __future__ import annotations
 
 import json
+import operator
 import pathlib
 
 import torch
@@ -70,6 +71,33 @@ class Recorder:
             self.calls.append(call | {"error": str(error).splitlines()[0]})
             return
         raise AssertionError(f"{name} did not fail")
+
+    def operator(self, name: str, *operands) -> None:
+        """`name` is the special method's, without its marks."""
+        result = getattr(operator, f"__{name}__")(*operands)
+        args = [encode(x) for x in operands]
+        self.calls.append({"operator": name, "operands": args, "results": [encode(result)]})
+
+    def brackets(self, input: torch.Tensor, items: list, value=None) -> None:
+        """input[items], or what input[items] = value makes of it."""
+        call = {"brackets": encode(items), "input": encode(input)}
+        if value is None:
+            result = input[brackets(items)]
+        else:
+            call["value"] = encode(value)
+            result = input.clone()
+            result[brackets(items)] = value
+        self.calls.append(call | {"results": [encode(result)]})
+
+    def nested(self, data, **named) -> None:
+        """torch.tensor(data), whose tolist() is what went in."""
+        call = {"nested": data, "named": {k: encode(v) for k, v in named.items()}}
+        try:
+            x = torch.tensor(data, **named)
+            call["results"] = [encode(x), x.tolist()]
+        except ValueError as error:
+            call["error"] = str(error)
+        self.calls.append(call)
 
     @staticmethod
     def _function(name: str, function):
@@ -395,6 +423,85 @@ def record_indexing(record: Recorder) -> None:
     record("triu", input=x)
 
 
+# Python's words for what other languages have operators, brackets and nested lists for as well.
+
+
+def brackets(items):
+    """What stands in brackets: [start, stop, step] is a slice, and text is ... or None."""
+    words = {"...": ..., "None": None}
+    parts = [words.get(x, x) if isinstance(x, str) else x for x in items]
+    parts = [slice(*[*x, None, None, None][:3]) if isinstance(x, list) else x for x in parts]
+    return parts[0] if len(parts) == 1 else tuple(parts)
+
+
+def record_operators(record: Recorder) -> None:
+    x, y = numbers(2, 3, start=0.25), numbers(3, start=0.5)
+    for name in ("add", "sub", "mul", "truediv", "pow", "mod", "floordiv"):
+        record.operator(name, x, y)
+        record.operator(name, x, 2)
+    for name in ("add", "sub", "mul", "truediv", "pow"):
+        record.operator(name, 1.5, x)
+    for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+        record.operator(name, x, y)
+        record.operator(name, 0.5, x)
+    for name in ("and", "or", "xor"):
+        record.operator(name, integers(4), 6)
+        record.operator(name, x > 0, x < 1)
+    record.operator("xor", 6, integers(4))
+    for name in ("lshift", "rshift"):
+        record.operator(name, integers(4), 2)
+    record.operator("neg", x)
+    record.operator("invert", x > 0)
+    record.operator("invert", integers(4))
+
+
+def record_brackets(record: Recorder) -> None:
+    x = numbers(2, 3, 4)
+    mask = torch.tensor([True, False, True])
+    for items in (
+        [1],
+        [-1],
+        [[1, None]],
+        ["..."],
+        ["None"],
+        [1, [1, None]],
+        [1, 2],
+        [[], [1, 3], [None, None, 3]],
+        [[1], [], [-3, -1]],
+        ["None", 0, "...", 1],
+        [torch.tensor([1, 0, 1])],
+        [[], mask, torch.tensor(2)],
+    ):
+        record.brackets(x, items)
+    for items, value in (
+        ([0, [1, None]], -1),
+        ([x > 1], 0),
+        ([1], numbers(4)),
+        ([[], 0, [None, None, 2]], 2.5),
+    ):
+        record.brackets(x, items, value)
+
+
+def record_nested(record: Recorder) -> None:
+    for data in (
+        1.5,
+        3,
+        True,
+        [1, 2],
+        [[1.5, 2], [3, 4.5]],
+        [True, False],
+        [1, 2.5],
+        [True, False, 2],
+        [],
+        [[], []],
+        [[[1], [2]], [[3], [4]]],
+    ):
+        record.nested(data)
+    record.nested([0.5, 1], dtype=torch.float64)
+    record.nested([1, 2], requires_grad=True, dtype=torch.float32)
+    record.nested([[1, 2], [3]])
+
+
 def record_creation(record: Recorder) -> None:
     record("zeros", size=[2, 3])
     record("ones", size=[2], dtype=torch.int64)
@@ -434,6 +541,9 @@ def main() -> None:
         record_losses,
         record_indexing,
         record_errors,
+        record_operators,
+        record_brackets,
+        record_nested,
     ):
         part(record)
     lines = ",\n".join(json.dumps(call) for call in record.calls)

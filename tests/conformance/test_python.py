@@ -1,12 +1,15 @@
 """Replays the calls that record.py has recorded from PyTorch through the Python package."""
 
 import json
+import operator
 import pathlib
+import re
 
 import dumbtorch as torch
 import pytest
 from dumbtorch import _ops
 from dumbtorch.nn import functional as F
+from record import brackets
 
 CALLS = json.loads(pathlib.Path(__file__).with_name("calls.json").read_text())
 ERRORS = (RuntimeError, IndexError, ValueError)
@@ -57,7 +60,40 @@ def check(result, expected) -> None:
         assert flat == pytest.approx(expected["data"], rel=close, abs=close)
 
 
-@pytest.mark.parametrize("call", CALLS, ids=[f"{i}-{call['fn']}" for i, call in enumerate(CALLS)])
+def numbered(*words: str):
+    """Parameters: the entries of the file that have one of the words."""
+    named = [(i, call, word) for i, call in enumerate(CALLS) for word in words if word in call]
+    ids = [f"{i}-{call['fn'] if word == 'fn' else word}" for i, call, word in named]
+    return pytest.mark.parametrize("call", [call for _, call, _ in named], ids=ids)
+
+
+@numbered("operator")
+def test_operator(call):
+    result = getattr(operator, f"__{call['operator']}__")(*map(decode, call["operands"]))
+    check(result, call["results"][0])
+
+
+@numbered("brackets")
+def test_brackets(call):
+    x, key = decode(call["input"]), brackets([*map(decode, call["brackets"])])
+    if "value" in call:
+        x[key] = decode(call["value"])
+    check(x if "value" in call else x[key], call["results"][0])
+
+
+@numbered("nested")
+def test_nested_lists(call):
+    named = {name: decode(value) for name, value in call["named"].items()}
+    if "error" in call:
+        with pytest.raises(ValueError, match=re.escape(call["error"])):
+            torch.tensor(call["nested"], **named)
+        return
+    x = torch.tensor(call["nested"], **named)
+    check(x, call["results"][0])
+    assert x.tolist() == call["results"][1]
+
+
+@numbered("fn")
 def test_call(call):
     grads = call.get("grads", {})
     args = {name: decode(value, name in grads) for name, value in call["args"].items()}

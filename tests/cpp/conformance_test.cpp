@@ -2141,6 +2141,315 @@ void case_173() {
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", [&] { dt::softmax(a_input, 2); });
 }
 
+// operator
+void case_174() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 + a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.75, 7.75, 3.75, 5.75, 7.25, 3.25});
+}
+
+// operator
+void case_175() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = a_x0 + 2;
+  expect(result, dt::DType::kFloat32, {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25});
+}
+
+// operator
+void case_176() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 - a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {-0.25, -0.25, -0.25, 4.75, -0.75, -0.75});
+}
+
+// operator
+void case_177() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = a_x0 - 2;
+  expect(result, dt::DType::kFloat32, {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75});
+}
+
+// operator
+void case_178() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 * a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.125, 15.0, 3.5, 2.625, 13.0, 2.5});
+}
+
+// operator
+void case_179() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = a_x0 * 2;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5});
+}
+
+// operator
+void case_180() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 / a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 0.9375, 0.875, 10.5, 0.8125, 0.625});
+}
+
+// operator
+void case_181() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = a_x0 / 2;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625});
+}
+
+// operator
+void case_182() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 % a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 0.25, 3.25, 1.25});
+}
+
+// operator
+void case_183() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = a_x0 % 2;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25});
+}
+
+// operator
+void case_184() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 1.5 + a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75});
+}
+
+// operator
+void case_185() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 1.5 - a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25});
+}
+
+// operator
+void case_186() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 1.5 * a_x1;
+  expect(result, dt::DType::kFloat32, {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875});
+}
+
+// operator
+void case_187() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 1.5 / a_x1;
+  expect(
+    result, dt::DType::kFloat32, {2, 3},
+    {6.0, 0.40000003576278687, 0.8571429252624512, 0.2857142984867096, 0.46153849363327026, 1.2000000476837158});
+}
+
+// operator
+void case_188() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 == a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
+}
+
+// operator
+void case_189() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 0.5 == a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
+}
+
+// operator
+void case_190() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 != a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
+}
+
+// operator
+void case_191() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 0.5 != a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
+}
+
+// operator
+void case_192() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 < a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 0, 1, 1});
+}
+
+// operator
+void case_193() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 0.5 < a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
+}
+
+// operator
+void case_194() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 <= a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 0, 1, 1});
+}
+
+// operator
+void case_195() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 0.5 <= a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
+}
+
+// operator
+void case_196() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 > a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 1, 0, 0});
+}
+
+// operator
+void case_197() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 0.5 > a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
+}
+
+// operator
+void case_198() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor result = a_x0 >= a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 1, 0, 0});
+}
+
+// operator
+void case_199() {
+  const dt::Tensor a_x1 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = 0.5 >= a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
+}
+
+// operator
+void case_200() {
+  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor result = a_x0 & 6;
+  expect(result, dt::DType::kInt64, {4}, {0, 2, 0, 4});
+}
+
+// operator
+void case_201() {
+  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0}, false);
+  const dt::Tensor result = a_x0 & a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
+}
+
+// operator
+void case_202() {
+  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor result = a_x0 | 6;
+  expect(result, dt::DType::kInt64, {4}, {6, 7, 7, 6});
+}
+
+// operator
+void case_203() {
+  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0}, false);
+  const dt::Tensor result = a_x0 | a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
+}
+
+// operator
+void case_204() {
+  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor result = a_x0 ^ 6;
+  expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
+}
+
+// operator
+void case_205() {
+  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
+  const dt::Tensor a_x1 = make(dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0}, false);
+  const dt::Tensor result = a_x0 ^ a_x1;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
+}
+
+// operator
+void case_206() {
+  const dt::Tensor a_x1 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor result = 6 ^ a_x1;
+  expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
+}
+
+// operator
+void case_207() {
+  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor result = a_x0 << 2;
+  expect(result, dt::DType::kInt64, {4}, {0, 12, 4, 16});
+}
+
+// operator
+void case_208() {
+  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor result = a_x0 >> 2;
+  expect(result, dt::DType::kInt64, {4}, {0, 0, 0, 1});
+}
+
+// operator
+void case_209() {
+  const dt::Tensor a_x0 = make(
+    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor result = - a_x0;
+  expect(result, dt::DType::kFloat32, {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25});
+}
+
+// operator
+void case_210() {
+  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
+  const dt::Tensor result = ~ a_x0;
+  expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
+}
+
+// operator
+void case_211() {
+  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor result = ~ a_x0;
+  expect(result, dt::DType::kInt64, {4}, {-1, -4, -2, -5});
+}
+
 const std::vector<void (*)()> cases = {
     case_0, case_1, case_2, case_3, case_4, case_5, case_6, case_7, case_8, case_9, case_10,
     case_11, case_12, case_13, case_14, case_15, case_16, case_17, case_18, case_19, case_20,
@@ -2160,7 +2469,11 @@ const std::vector<void (*)()> cases = {
     case_146, case_147, case_148, case_149, case_150, case_151, case_152, case_153, case_154,
     case_155, case_156, case_157, case_158, case_159, case_160, case_161, case_162, case_163,
     case_164, case_165, case_166, case_167, case_168, case_169, case_170, case_171, case_172,
-    case_173};
+    case_173, case_174, case_175, case_176, case_177, case_178, case_179, case_180, case_181,
+    case_182, case_183, case_184, case_185, case_186, case_187, case_188, case_189, case_190,
+    case_191, case_192, case_193, case_194, case_195, case_196, case_197, case_198, case_199,
+    case_200, case_201, case_202, case_203, case_204, case_205, case_206, case_207, case_208,
+    case_209, case_210, case_211};
 
 }  // namespace
 

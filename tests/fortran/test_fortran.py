@@ -15,8 +15,8 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("name", ["conformance_test", "wrapper_test"])
-def test_program(name):
-    assert run(program(HERE / "check.f90", HERE / f"{name}.f90")) == "passed\n"
+def test_program(name, tmp_path):
+    assert run(program(HERE / "check.f90", HERE / f"{name}.f90"), at=tmp_path) == "passed\n"
 
 
 def test_nothing_is_freed_twice_or_lost():

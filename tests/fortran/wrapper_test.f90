@@ -16,42 +16,13 @@ contains
   subroutine errors()
     type(tensor) :: x, y
     current = 'errors'
-    x = ones([2, 3])
-    y = matmul(x, x, stat=stat, errmsg=message)
-    call expect_error('matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
+    x = ones([2, 3], device='cpu  ')  ! text ends before its blanks
+    y = matmul(x, x, stat=stat)
     call expect_true(stat == status_runtime_error .and. .not. y%is_set(), 'a failed call')
     y = relu(x%grad(stat=stat), errmsg=message, stat=stat)
     call expect_error('input')
-    y = sum(x, dim=[1.5], stat=stat, errmsg=message)
-    call expect_error('sum: ''dim'' must be a list of integers')
-    y = narrow(x, [0], 0, 1, stat=stat, errmsg=message)
-    call expect_error('narrow: ''dim'' must be an integer')
-    y = full([2], x, stat=stat, errmsg=message)
-    call expect_error('full: ''fill_value'' must be a number')
-    y = add(x, (1.0, 2.0), stat=stat, errmsg=message)
-    call expect_error('add: ''other'' must be a tensor or a number')
-    y = ones([2], device='tpu', stat=stat, errmsg=message)
-    call expect_error('tpu')
-  end subroutine
-
-  subroutine values()
-    real(real64), parameter :: a(3) = [1d0, -2d0, 4d0], yes = 1, no = 0
-    type(tensor) :: x
-    type(module) :: layer
-    type(tensor), allocatable :: parameters(:)
-    current = 'values'
-    layer = nn_linear(3_int64, 2, bias=.false., dtype=dtype_float64)
-    parameters = layer%parameters()
-    call expect_true(size(parameters) == 1, 'the number of parameters without bias')
-    call expect(parameters(1) * .false., dtype_float64, [2, 3], [0d0, 0d0, 0d0, 0d0, 0d0, 0d0])
-    x = from_array(a)
-    call expect_true(x%device() == 'cpu', 'device')
-    call expect(clamp(x, max=x) + x - 2 * x * 0.5d0, dtype_float64, [3], a)
-    call expect(8.0 / (1 - x + 4_int64), dtype_float64, [3], 8 / (5 - a))
-    call expect(-x**2 + 2**x, dtype_float64, [3], 2**a - a**2)
-    call expect(x > 0 .and. 1 >= x, dtype_bool, [3], [yes, no, no])
-    call expect(x == x .and. .not. (x /= 1), dtype_bool, [3], [yes, no, no])
-    call expect(sum(exp(x)), dtype_float64, [integer ::], [sum(exp(a))])
+    x = 8.0 / (1_int64 - full([1_int64], 3) - 0.5)  ! numbers of the other kinds
+    call expect(x, dtype_float32, [1], [-3.2d0])
   end subroutine
 
   subroutine arrays()
@@ -84,7 +55,7 @@ contains
     x = from_array(vector(6:1:-1), stat=stat, errmsg=message)
     call expect_error('negative')
     x = from_array([.true.], stat=stat, errmsg=message)
-    call expect_error('real32, real64 or integers')
+    call expect_error('of reals of 4 or 8 bytes, or of integers')
     x = from_array(matrix)
     call x%to_array(vector(1:2), stat=stat, errmsg=message)
     call expect_error('shape')
@@ -200,78 +171,18 @@ contains
     is_right = is_right .and. status /= 0 .and. index(text, 'multiplied (64x64 and 1') > 0
     is_right = is_right .and. index(text, 'x1)') > 0
   end function
-
-  ! ---- callbacks
-
-  subroutine hooks()
-    type(tensor) :: x, y, loss
-    type(tensor), allocatable :: outputs(:)
-    type(hook) :: handle
-    current = 'hooks'
-    x = from_numbers([2d0, 3d0], requires_grad=.true.)
-    handle = x%register_hook(tenfold)
-    loss = sum(x)
-    call loss%backward()
-    call expect(x%grad(), dtype_float32, [2], [10d0, 10d0])
-    call handle%remove()
-    call x%set_grad()
-    y = square(detach(x))
-    outputs = custom_function('Square', [x], [y], [x], square_backward)
-    loss = sum(outputs(1))
-    call loss%backward()
-    call expect(x%grad(), dtype_float32, [2], [4d0, 6d0])
-  end subroutine
-
-  subroutine tenfold(grad, out)
-    type(tensor), intent(in) :: grad
-    type(tensor), intent(inout) :: out
-    out = grad * 10
-  end subroutine
-
-  subroutine square_backward(grads, saved, out)
-    type(tensor), intent(in) :: grads(:), saved(:)
-    type(tensor), allocatable, intent(out) :: out(:)
-    allocate (out(1))
-    out(1) = grads(1) * saved(1) * 2
-  end subroutine
-
-  subroutine files(path)
-    character(*), intent(in) :: path
-    character(:), allocatable :: names(:)
-    type(tensor), allocatable :: tensors(:)
-    type(tensor) :: x
-    current = 'files'
-    x = arange(0, 3)
-    call save_safetensors(path, ['a'], [x], progress=stop_at_once, stat=stat, errmsg=message)
-    call expect_error('asked to stop')
-    call save_safetensors(path, ['a     ', 'second'], [x, x])
-    call load_safetensors(path, names, tensors, only=['second'])
-    call expect_true(size(names) == 1 .and. names(1) == 'second', 'names')
-    call expect(tensors(1), dtype_int64, [3], [0d0, 1d0, 2d0])
-  end subroutine
-
-  subroutine stop_at_once(done, total, stop)
-    integer(int64), intent(in) :: done, total
-    logical, intent(out) :: stop
-    stop = done <= total
-  end subroutine
 end module
 
 program wrapper_test
   use wrapper_cases
   implicit none
   integer(int64) :: before
-  character(1000) :: path
-  call get_command_argument(0, path)
   call errors()
-  call values()
   call arrays()
   before = in_use()
   call variables()
   call copies()
   call threads()
   call expect_true(in_use() == before, 'memory in the end')
-  call hooks()
-  call files(trim(path) // '.safetensors')
   print '(a)', 'passed'
 end program

@@ -14,9 +14,18 @@ function check.case(name, body)
   if not ok then fail(tostring(message)) end
 end
 
+-- Tables are the same if their entries are.
+local function words(value)
+  if type(value) ~= "table" then return tostring(value) end
+  local parts = {}
+  for i, entry in ipairs(value) do parts[i] = words(entry) end
+  return "{" .. table.concat(parts, ", ") .. "}"
+end
+
 function check.same(value, expected)
-  if value ~= expected then
-    error("expected " .. tostring(expected) .. ", not " .. tostring(value), 2)
+  local both = type(expected) == "table" and words(value) == words(expected)
+  if value ~= expected and not both then
+    error("expected " .. words(expected) .. ", not " .. words(value), 2)
   end
 end
 

@@ -1855,4 +1855,657 @@ check.case("173 softmax", function()
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", function() dt.softmax(input, 2) end)
 end)
 
+check.case("174 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local result = x0 + x1
+  check.tensor(result, "float32", {2, 3}, {0.75, 7.75, 3.75, 5.75, 7.25, 3.25})
+end)
+
+check.case("175 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = x0 + 2
+  check.tensor(result, "float32", {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25})
+end)
+
+check.case("176 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local result = x0 - x1
+  check.tensor(result, "float32", {2, 3}, {-0.25, -0.25, -0.25, 4.75, -0.75, -0.75})
+end)
+
+check.case("177 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = x0 - 2
+  check.tensor(result, "float32", {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75})
+end)
+
+check.case("178 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local result = x0 * x1
+  check.tensor(result, "float32", {2, 3}, {0.125, 15.0, 3.5, 2.625, 13.0, 2.5})
+end)
+
+check.case("179 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = x0 * 2
+  check.tensor(result, "float32", {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5})
+end)
+
+check.case("180 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local result = x0 / x1
+  check.tensor(result, "float32", {2, 3}, {0.5, 0.9375, 0.875, 10.5, 0.8125, 0.625})
+end)
+
+check.case("181 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = x0 / 2
+  check.tensor(result, "float32", {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625})
+end)
+
+check.case("182 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local result = x0 ^ x1
+  check.tensor(
+    result, "float32", {2, 3}, {0.5, 197.75390625, 3.0625, 2.291287899017334, 111.56640625, 1.5625})
+end)
+
+check.case("183 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = x0 ^ 2
+  check.tensor(result, "float32", {2, 3}, {0.0625, 14.0625, 3.0625, 27.5625, 10.5625, 1.5625})
+end)
+
+check.case("184 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local result = x0 % x1
+  check.tensor(result, "float32", {2, 3}, {0.25, 3.75, 1.75, 0.25, 3.25, 1.25})
+end)
+
+check.case("185 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = x0 % 2
+  check.tensor(result, "float32", {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25})
+end)
+
+check.case("186 operator", function()
+  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = 1.5 + x1
+  check.tensor(result, "float32", {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75})
+end)
+
+check.case("187 operator", function()
+  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = 1.5 - x1
+  check.tensor(result, "float32", {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25})
+end)
+
+check.case("188 operator", function()
+  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = 1.5 * x1
+  check.tensor(result, "float32", {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875})
+end)
+
+check.case("189 operator", function()
+  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = 1.5 / x1
+  check.tensor(
+    result, "float32", {2, 3},
+    {6.0, 0.40000003576278687, 0.8571429252624512, 0.2857142984867096, 0.46153849363327026, 1.2000000476837158})
+end)
+
+check.case("190 operator", function()
+  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = 1.5 ^ x1
+  check.tensor(
+    result, "float32", {2, 3},
+    {1.1066819429397583, 4.5744853019714355, 2.033104419708252, 8.403865814208984, 3.735051393508911, 1.6600228548049927})
+end)
+
+check.case("191 operator", function()
+  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local result = - x0
+  check.tensor(result, "float32", {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25})
+end)
+
+check.case("192 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[1]
+  check.tensor(
+    result, "float32", {3, 4},
+    {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("193 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[-1]
+  check.tensor(
+    result, "float32", {3, 4},
+    {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("194 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[{{1, false}}]
+  check.tensor(
+    result, "float32", {1, 3, 4},
+    {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("195 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x["..."]
+  check.tensor(
+    result, "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("196 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x["None"]
+  check.tensor(
+    result, "float32", {1, 2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("197 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[{1, {1, false}}]
+  check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("198 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[{1, 2}]
+  check.tensor(result, "float32", {4}, {2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("199 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[{{}, {1, 3}, {false, false, 3}}]
+  check.tensor(result, "float32", {2, 2, 2}, {1.75, 1.25, -0.75, -1.25, -0.25, -0.75, 2.75, 2.25})
+end)
+
+check.case("200 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[{{1}, {}, {-3, -1}}]
+  check.tensor(result, "float32", {1, 3, 2}, {0.25, 3.75, 3.25, 1.25, 0.75, -1.25})
+end)
+
+check.case("201 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local result = x[{"None", 0, "...", 1}]
+  check.tensor(result, "float32", {1, 3}, {2.25, -0.25, 2.75})
+end)
+
+check.case("202 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local i0 = check.make("int64", {3}, {1, 0, 1}, false)
+  local result = x[i0]
+  check.tensor(
+    result, "float32", {3, 3, 4},
+    {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("203 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local i1 = check.make("bool", {3}, {1, 0, 1}, false)
+  local i2 = check.make("int64", {}, {2}, false)
+  local result = x[{{}, i1, i2}]
+  check.tensor(result, "float32", {2, 2}, {0.25, 0.75, 3.75, -1.25})
+end)
+
+check.case("204 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  x[{0, {1, false}}] = -1
+  check.tensor(
+    x, "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("205 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local i0 = check.make(
+    "bool", {2, 3, 4}, {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1},
+    false)
+  x[i0] = 0
+  check.tensor(
+    x, "float32", {2, 3, 4},
+    {-1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0})
+end)
+
+check.case("206 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  local value = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, false)
+  x[1] = value
+  check.tensor(
+    x, "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75})
+end)
+
+check.case("207 brackets", function()
+  local x = check.make(
+    "float32", {2, 3, 4},
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    false)
+  x[{{}, 0, {false, false, 2}}] = 2.5
+  check.tensor(
+    x, "float32", {2, 3, 4},
+    {2.5, 2.25, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.5, 0.25, 2.5, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)
+
+check.case("208 nested", function()
+  local result = dt.tensor(1.5)
+  check.tensor(result, "float32", {}, {1.5})
+  check.same(result:tolist(), 1.5)
+end)
+
+check.case("209 nested", function()
+  local result = dt.tensor(3)
+  check.tensor(result, "int64", {}, {3})
+  check.same(result:tolist(), 3)
+end)
+
+check.case("210 nested", function()
+  local result = dt.tensor(true)
+  check.tensor(result, "bool", {}, {1})
+  check.same(result:tolist(), true)
+end)
+
+check.case("211 nested", function()
+  local result = dt.tensor({1, 2})
+  check.tensor(result, "int64", {2}, {1, 2})
+  check.same(result:tolist(), {1, 2})
+end)
+
+check.case("212 nested", function()
+  local result = dt.tensor({{1.5, 2}, {3, 4.5}})
+  check.tensor(result, "float32", {2, 2}, {1.5, 2.0, 3.0, 4.5})
+  check.same(result:tolist(), {{1.5, 2.0}, {3.0, 4.5}})
+end)
+
+check.case("213 nested", function()
+  local result = dt.tensor({true, false})
+  check.tensor(result, "bool", {2}, {1, 0})
+  check.same(result:tolist(), {true, false})
+end)
+
+check.case("214 nested", function()
+  local result = dt.tensor({1, 2.5})
+  check.tensor(result, "float32", {2}, {1.0, 2.5})
+  check.same(result:tolist(), {1.0, 2.5})
+end)
+
+check.case("215 nested", function()
+  local result = dt.tensor({true, false, 2})
+  check.tensor(result, "int64", {3}, {1, 0, 2})
+  check.same(result:tolist(), {1, 0, 2})
+end)
+
+check.case("216 nested", function()
+  local result = dt.tensor({})
+  check.tensor(result, "float32", {0}, {})
+  check.same(result:tolist(), {})
+end)
+
+check.case("217 nested", function()
+  local result = dt.tensor({{}, {}})
+  check.tensor(result, "float32", {2, 0}, {})
+  check.same(result:tolist(), {{}, {}})
+end)
+
+check.case("218 nested", function()
+  local result = dt.tensor({{{1}, {2}}, {{3}, {4}}})
+  check.tensor(result, "int64", {2, 2, 1}, {1, 2, 3, 4})
+  check.same(result:tolist(), {{{1}, {2}}, {{3}, {4}}})
+end)
+
+check.case("219 nested", function()
+  local result = dt.tensor({0.5, 1}, {dtype = "float64"})
+  check.tensor(result, "float64", {2}, {0.5, 1.0})
+  check.same(result:tolist(), {0.5, 1.0})
+end)
+
+check.case("220 nested", function()
+  local result = dt.tensor({1, 2}, {requires_grad = true, dtype = "float32"})
+  check.tensor(result, "float32", {2}, {1.0, 2.0})
+  check.same(result:tolist(), {1.0, 2.0})
+end)
+
+check.case("221 nested", function()
+  check.error("expected sequence of length 2 at dim 1 (got 1)", function() dt.tensor({{1, 2}, {3}}) end)
+end)
+
+check.case("222 errors", function()
+  local x = dt.ones({2, 3})
+  check.error("matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(x, x) end)
+  check.error("output_ratio must be between 0 and 1", function() dt.nn.FractionalMaxPool2d({2, 2}, {output_ratio = {0.5, 1.0}}) end)
+  local linear = dt.nn.Linear(2, 2)
+  check.error("cuda: Invalid device, must be cuda device", function() linear:cuda({device = "cpu"}) end)
+  check.error("index 2 is out of bounds for dimension 0 with size 2", function() dt.at(x, "2") end)
+  check.error("index 9 is out of bounds for dimension 0 with size 2", function() dt.set_at(x, "9", 1) end)
+  check.error("'a:' is no index", function() dt.at(x, "a:") end)
+  check.error("float64", function() dt.autocast_begin("cpu", {dtype = "float64"}) end)
+end)
+
+check.case("223 values of no kind that fits", function()
+  local x = dt.ones({2, 3})
+  local net = dt.nn.Sequential()
+  local sgd = dt.optim.SGD({x})
+  check.error("sum: 'dim' must be a list of integers", function() dt.sum(x, {dim = {1.5}}) end)
+  check.error("zeros: 'size' must be a list of integers", function() dt.zeros(2) end)
+  check.error("zeros: 'dtype' has no value 'float'", function() dt.zeros({1}, {dtype = "float"}) end)
+  check.error("'dtype' has an embedded null character", function() dt.zeros({1}, {dtype = "float32\0"}) end)
+  check.error("zeros: 'dtype' must be a string", function() dt.zeros({1}, {dtype = 7}) end)
+  check.error("at start of device string: gpu", function() dt.zeros({1}, {device = "gpu"}) end)
+  check.error("zeros: 'device' must be a string", function() dt.zeros({1}, {device = 1}) end)
+  check.error("narrow: 'dim' must be an integer", function() dt.narrow(x, {0}, 0, 1) end)
+  check.error("select: 'dim' must be an integer", function() dt.select(x, 0.5, 0) end)
+  check.error("select: 'dim' must be an integer", function() dt.select(x, true, 0) end)
+  check.error("full: 'fill_value' must be a number", function() dt.full({2}, x) end)
+  check.error("add: 'other' must be a tensor or a number", function() dt.add(x, "1") end)
+  check.error("'value' must be a tensor or a number", function() dt.set_at(x, "0", {1, 2}) end)
+  check.error("relu: 'input' must be tensor", function() dt.relu(2) end)
+  check.error("cat: 'tensors' must be a list of tensors", function() dt.cat({x, 1}) end)
+  check.error("cat: 'tensors' must be a list of tensors", function() dt.cat(x) end)
+  check.error("'data' must be a list of booleans", function() dt.from_bools({1, 0}) end)
+  check.error("'scale_factor' must be a list of numbers", function() dt.functional.interpolate(x, {scale_factor = {"2"}}) end)
+  check.error("'child' must be module", function() net:append(x) end)
+  check.error("'name' must be a string", function() sgd:set(1, 0.5) end)
+  check.error("'value' must be a number", function() sgd:set("lr", "1") end)
+  check.error("sum: 'keepdim' must be true or false", function() dt.sum(x, {keepdim = 1}) end)
+  check.error("'progress' must be a function", function() dt.load_safetensors("x", {progress = 1}) end)
+end)
+
+check.case("224 what is not given is the default", function()
+  local whole = dt.nn.Linear(3, 2)
+  local names = whole:state_dict()
+  check.same(names, {"weight", "bias"})
+  local bare = dt.nn.Linear(3, 2, {bias = false, dtype = "float64"})
+  local weights = bare:parameters()
+  check.same(#weights, 1)
+  local dtype = (weights[1].dtype)
+  check.same(dtype, "float64")
+  local x = check.make("float32", {2}, {-1, 3}, false)
+  local positive = dt.clamp(x, {min = 0})
+  check.tensor(positive, "float32", {2}, {0, 3})
+  local below = dt.clamp(x, {max = positive})
+  check.tensor(below, "float32", {2}, {-1, 3})
+  local total = dt.sum(x)
+  local number = total:item()
+  check.same(number, 2.0)
+  local device = (x.device)
+  check.same(device, "cpu")
+  local there = dt.zeros({1}, {device = "cpu:0"})
+  local same_device = (there.device)
+  check.same(same_device, "cpu")
+  local none = dt.to_ints(there)
+  check.same(none, {0})
+  local input = check.make("float32", {1, 1, 1, 2}, {1, 2}, false)
+  local twice = dt.functional.interpolate(input, {scale_factor = {2.0}})
+  check.tensor(twice, "float32", {1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2})
+end)
+
+check.case("225 numbers keep their kind", function()
+  local big = dt.full({1}, 1099511627777)
+  local integer = big:item()
+  check.same(integer, 1099511627777)
+  local truth = dt.full({1}, true)
+  local yes = truth:item()
+  check.same(yes, true)
+  local half = dt.full({2}, -0.5)
+  local reals = dt.to_numbers(half)
+  check.same(reals, {-0.5, -0.5})
+end)
+
+check.case("226 lists longer than a frame", function()
+  local x = dt.arange(0, 100)
+  local numbers = dt.to_ints(x)
+  check.same(numbers, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
+  local parts = dt.chunk(x, 50)
+  check.same(#parts, 50)
+  local all = dt.cat(
+    {parts[1], parts[2], parts[3], parts[4], parts[5], parts[6], parts[7], parts[8], parts[9], parts[10], parts[11], parts[12], parts[13], parts[14], parts[15], parts[16], parts[17], parts[18], parts[19], parts[20], parts[21], parts[22], parts[23], parts[24], parts[25], parts[26], parts[27], parts[28], parts[29], parts[30], parts[31], parts[32], parts[33], parts[34], parts[35], parts[36], parts[37], parts[38], parts[39], parts[40]})
+  local first = dt.to_ints(all)
+  check.same(first, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
+end)
+
+check.case("227 gradients", function()
+  local x = check.make("float32", {2}, {1, 2}, true)
+  local wants = (x.requires_grad)
+  check.same(wants, true)
+  local before = (x.grad)
+  check.same(before or nil, nil)
+  local loss_of = dt.mul(x, 3)
+  local loss = dt.sum(loss_of)
+  loss:backward()
+  local grad = (x.grad)
+  check.tensor(grad, "float32", {2}, {3, 3})
+  x:set_grad()
+  local after = (x.grad)
+  check.same(after or nil, nil)
+  local other = check.make("float32", {1}, {1}, true)
+  local y = dt.mul(x, x)
+  local total = dt.sum(y)
+  local grads = dt.autograd.grad({total}, {x, other}, {allow_unused = true})
+  check.same(#grads, 2)
+  check.tensor(grads[1], "float32", {2}, {2, 4})
+  check.same(grads[2] or nil, nil)
+end)
+
+check.case("228 what is in force", function()
+  local x = check.make("float32", {2, 2}, {1, 2, 3, 4}, true)
+  dt.no_grad(function()
+    local y = dt.mul(x, 2)
+    local recorded = (y.requires_grad)
+    check.same(recorded, false)
+  end)
+  local again = dt.is_grad_enabled()
+  check.same(again, true)
+  dt.autocast("cpu", "bfloat16", function()
+    local half = dt.mm(x, x)
+    check.tensor(half, "bfloat16", {2, 2}, {7, 10, 15, 22})
+  end)
+  dt.autocast("cpu", nil, function()
+    local short = dt.mm(x, x)
+    check.tensor(short, "bfloat16", {2, 2}, {7, 10, 15, 22})
+  end)
+  local full = dt.mm(x, x)
+  check.tensor(full, "float32", {2, 2}, {7, 10, 15, 22})
+end)
+
+check.case("229 hooks", function()
+  local x = check.make("float32", {2}, {2, 3}, true)
+  local function hook1(grad)
+    local more = dt.mul(grad, 10)
+    return more
+  end
+  local tenfold = x:register_hook(hook1)
+  local loss_of = dt.mul(x, 1)
+  local loss = dt.sum(loss_of)
+  loss:backward()
+  local first = (x.grad)
+  check.tensor(first, "float32", {2}, {10, 10})
+  tenfold:remove()
+  local function hook2(grad)
+    check.tensor(grad, "float32", {2}, {1, 1})
+  end
+  x:register_hook(hook2)
+  local plain_of = dt.mul(x, 1)
+  local plain = dt.sum(plain_of)
+  plain:backward()
+  local second = (x.grad)
+  check.tensor(second, "float32", {2}, {11, 11})
+end)
+
+check.case("230 a hook that fails", function()
+  local x = check.make("float32", {2}, {2, 3}, true)
+  local function hook1(grad)
+    error("not today")
+  end
+  local failing = x:register_hook(hook1)
+  local loss = dt.sum(x)
+  check.error("not today", function() loss:backward() end)
+  failing:remove()
+  local other_of = dt.mul(x, 1)
+  local other = dt.sum(other_of)
+  other:backward()
+  local grad = (x.grad)
+  check.tensor(grad, "float32", {2}, {1, 1})
+end)
+
+check.case("231 a function of one's own", function()
+  local x = check.make("float32", {2}, {2, 3}, true)
+  local bare = dt.detach(x)
+  local y = dt.square(bare)
+  local function hook1(grads, saved)
+    local twice = dt.mul(saved[1], 2)
+    local grad = dt.mul(grads[1], twice)
+    return {grad}
+  end
+  local out = dt.autograd.custom_function("Square", {x}, {y}, {x}, hook1)
+  check.same(#out, 1)
+  local loss = dt.sum(out[1])
+  loss:backward()
+  local grad = (x.grad)
+  check.tensor(grad, "float32", {2}, {4, 6})
+end)
+
+check.case("232 modules", function()
+  local net = dt.nn.Sequential()
+  local linear = dt.nn.Linear(3, 2, {bias = false})
+  local relu = dt.nn.ReLU()
+  net:append(linear)
+  net:append(relu)
+  local names, tensors = net:state_dict()
+  check.same(names, {"0.weight"})
+  local weight = dt.detach(tensors[1])
+  weight:fill_(0.5)
+  local input = check.make("float32", {1, 3}, {1, 2, 3}, false)
+  local out = net:forward(input)
+  check.tensor(out, "float32", {1, 2}, {3, 3})
+  net:train({mode = false})
+  local training = net:is_training()
+  check.same(training, false)
+end)
+
+check.case("233 an optimizer", function()
+  local x = check.make("float32", {2}, {1, 2}, true)
+  local sgd = dt.optim.SGD({x}, {lr = 0.5})
+  local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
+  local loss_of = dt.mul(x, 2)
+  local loss = dt.sum(loss_of)
+  loss:backward()
+  sgd:step()
+  check.tensor(x, "float32", {2}, {0, 1})
+  check.error("optimize", function() sgd:add_param_group({loss_of}) end)
+  local other = dt.ones({1})
+  sgd:add_param_group({other})
+  sgd:set("lr", 3.0, {group = 1})
+  schedule:step()
+  local rates = schedule:get_last_lr()
+  check.same(rates, {0.05, 0.30000000000000004})
+end)
+
+check.case("234 files", function()
+  local x = dt.arange(0, 3)
+  local y = dt.ones({2})
+  dt.save_safetensors("some", {"a", "é"}, {x, y})
+  local names, tensors = dt.load_safetensors("some", {only = {"é"}})
+  check.same(names, {"é"})
+  check.tensor(tensors[1], "float32", {2}, {1, 1})
+  local all = dt.safetensors_names("some")
+  check.same(all, {"a", "é"})
+  local function hook1(done, total)
+    check.same(total, 8)
+    return true
+  end
+  check.error("save_safetensors: the progress function asked to stop after 0 of 8 bytes", function() dt.save_safetensors("some", {"c"}, {y}, {progress = hook1}) end)
+  local function hook2(done, total)
+    return false
+  end
+  local again, whole = dt.load_safetensors("some", {progress = hook2})
+  check.same(again, {"a", "é"})
+  check.same(#whole, 2)
+  dt.save_safetensors(" 'odd'\"%s", {"a"}, {x})
+  local odd = dt.safetensors_names(" 'odd'\"%s")
+  check.same(odd, {"a"})
+  check.error("'path' has an embedded null character", function() dt.save_safetensors("a\0b", {"a"}, {x}) end)
+  check.error("'names' has an embedded null character", function() dt.save_safetensors("none", {"a\0b"}, {x}) end)
+  check.error("none", function() dt.safetensors_names("none") end)
+end)
+
+check.case("235 absent where that is not the default", function()
+  local norm = dt.nn.BatchNorm1d(1, {momentum = false})
+  local first = check.make("float32", {4, 1}, {1, 1, 1, 1}, false)
+  norm:forward(first)
+  local second = check.make("float32", {4, 1}, {3, 3, 3, 3}, false)
+  norm:forward(second)
+  local names, buffers = norm:named_buffers()
+  check.same(names, {"running_mean", "running_var", "num_batches_tracked"})
+  check.tensor(buffers[1], "float32", {1}, {2})
+end)
+
+check.case("236 garbage does not pile up", function()
+  dt.reset_peak_memory_stats()
+  for _ = 1, 400 do
+    dt.zeros({512, 512})
+  end
+  local allocated, reserved, peak = dt.memory_stats()
+  check.same(allocated < 209715200, true)
+  check.same(reserved < 1073741824, true)
+  check.same(peak < 314572800, true)
+end)
+
 check.finish()

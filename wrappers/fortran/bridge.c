@@ -6,7 +6,7 @@
  * each: a handle, a number, or an address and how much is there. */
 #include <ISO_Fortran_binding.h>
 
-#include "wrappers/table/frame.h"
+#include "wrappers/table/array.h"
 #include "wrappers/table/functions.gen.c"
 
 typedef dtt_frame frame;
@@ -40,43 +40,23 @@ void dtf_refuse(frame* f, int32_t i) {
   dtt_refuse_kind(f, f->function->args + i, NULL);
 }
 
-/* An element. An integer is an address where no number is meant. */
-static dtt_given given(frame* f, const dtt_item* item, any* a, const char* at) {
-  const int is_number = item->kind <= DTT_F64 && item->kind != DTT_TENSOR;
-  dtt_given v = {is_number ? DTT_I64 : item->kind, {0}, (int64_t)a->elem_len, item->of, NULL};
-  if (a->type == CFI_type_int32_t) {
-    v.value.i = *(const int32_t*)at;
-  } else if (a->type == CFI_type_int64_t) {
-    v.value.i = *(const int64_t*)at;
-  } else if (a->type == CFI_type_float || a->type == CFI_type_double) {
+/* All kinds of logical are what is left. */
+static dtt_array seen(any* a) {
+  dtt_array v = {DTT_BOOL, (int64_t)a->elem_len, a->base_addr, ' ', a->rank, {0}, {0}};
+  if (a->type == CFI_type_int8_t || a->type == CFI_type_int16_t || a->type == CFI_type_int32_t ||
+      a->type == CFI_type_int64_t)
+    v.kind = DTT_I64;
+  else if (a->type == CFI_type_float || a->type == CFI_type_double)
     v.kind = DTT_F64;
-    v.value.f = a->type == CFI_type_float ? (double)*(const float*)at : *(const double*)at;
-  } else if (a->type == CFI_type_char) { /* text ends before its blanks, as names of files do */
+  else if (a->type == CFI_type_char)
     v.kind = DTT_STR;
-    while (item->kind != DTT_BYTES && v.n > 0 && at[v.n - 1] == ' ') v.n--;
-    v.value.p = dtt_copy(f, at, v.n);
-  } else { /* a logical of any kind */
-    v.kind = DTT_BOOL;
-    v.value.i = *at != 0;
-  }
+  for (int i = 0; i < a->rank; i++) v.size[i] = a->dim[i].extent, v.step[i] = a->dim[i].sm;
   return v;
 }
 
 void dtf_give(frame* f, int32_t i, any* a) {
-  const dtt_item* item = f->function->args + i;
-  dtt_cell* at = f->args + item->cell;
-  if (a->rank != item->is_list) {
-    dtf_refuse(f, i);
-  } else if (!item->is_list) {
-    const dtt_given v = given(f, item, a, a->base_addr);
-    dtt_give(f, item, &v, at);
-  } else {
-    dtt_give_list(f, item, at, a->dim[0].extent);
-    for (int64_t k = 0; k < at[1].i; k++) {
-      const dtt_given v = given(f, item, a, (char*)a->base_addr + k * a->dim[0].sm);
-      dtt_give_listed(f, item, &v, at, k);
-    }
-  }
+  const dtt_array array = seen(a);
+  dtt_give_array(f, i, &array);
 }
 
 /* A tensor where a number may stand too. */
@@ -112,58 +92,16 @@ void dtf_message(dtt_cell* out) {
   out[0].p = (void*)text, out[1].i = (int64_t)strlen(text);
 }
 
-/* ---- arrays: (i, j, ...) keeps its sizes, and its order in memory becomes strides */
-
-static dt_dtype dtype_of(any* a) {
-  static const struct {
-    CFI_type_t type;
-    dt_dtype dtype;
-  } known[] = {{CFI_type_float, DT_DTYPE_FLOAT32}, {CFI_type_double, DT_DTYPE_FLOAT64},
-               {CFI_type_int64_t, DT_DTYPE_INT64}, {CFI_type_int32_t, DT_DTYPE_INT32},
-               {CFI_type_int16_t, DT_DTYPE_INT16}, {CFI_type_int8_t, DT_DTYPE_INT8}};
-  for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-    if (known[k].type == a->type) return known[k].dtype;
-  return 0;
-}
-
-/* A tensor that looks at the array. */
-static dt_status look(any* a, dt_tensor** out) {
-  int64_t size[CFI_MAX_RANK], stride[CFI_MAX_RANK], last = 0;
-  const dt_dtype dtype = dtype_of(a);
-  if (!dtype)
-    return dt_error_set(DT_STATUS_TYPE_ERROR,
-                        "an array is of real32, real64 or integers to be a tensor");
-  for (int i = 0; i < a->rank; i++) {
-    size[i] = a->dim[i].extent;
-    stride[i] = a->dim[i].sm / (int64_t)a->elem_len;
-    if (size[i] <= 0) last = -1;
-    if (last >= 0) last += (size[i] - 1) * stride[i];
-  }
-  return dt_from_blob(a->base_addr, (last + 1) * (int64_t)a->elem_len, size, a->rank, stride,
-                      a->rank, dtype, DT_DEVICE_TYPE_CPU, 0, NULL, NULL, out);
-}
+/* ---- arrays */
 
 int32_t dtf_from_array(frame* f, any* a) {
-  dt_tensor* view = NULL;
-  dt_status status = look(a, &view);
-  f->args[0].p = NULL;
-  if (!status) status = dt_clone(view, DT_MEMORY_FORMAT_PRESERVE, (dt_tensor**)&f->args[0].p);
-  dt_tensor_release(view);
-  return status;
+  const dtt_array array = seen(a);
+  return dtt_from_array(&array, (dt_tensor**)&f->args->p);
 }
 
 int32_t dtf_to_array(void* x, any* a) {
-  dt_tensor* view = NULL;
-  int64_t size[CFI_MAX_RANK], n = 0;
-  dt_status status = dt_tensor_shape(x, size, CFI_MAX_RANK, &n);
-  int same = n == a->rank;
-  for (int i = 0; same && i < n; i++) same = size[i] == a->dim[i].extent;
-  if (!status && !same)
-    status = dt_error_set(DT_STATUS_VALUE_ERROR, "the array has not the tensor's shape");
-  if (!status) status = look(a, &view);
-  if (!status) status = dt_copy_(view, x, 0);
-  dt_tensor_release(view);
-  return status;
+  const dtt_array array = seen(a);
+  return dtt_to_array(x, &array);
 }
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */

@@ -14,6 +14,7 @@ import (
 	"reflect"
 	"runtime"
 	"runtime/cgo"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -180,7 +181,7 @@ func give(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) 
 	}
 	switch kind, isNumber := scalars[v.Kind()]; {
 	case isNumber:
-		C.dtt_give_number(item, first, C.int32_t(kind), C.int64_t(bits(f, v)))
+		C.dtt_give_number(item, first, C.int32_t(kind), C.int64_t(bits(f, item, v)))
 	case isAny && v.Kind() != reflect.Pointer:
 		panic(fmt.Sprintf("%s: a %s cannot be passed", C.GoString(item.name), v.Type()))
 	case v.Kind() == reflect.Slice:
@@ -188,7 +189,7 @@ func give(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) 
 	case v.Kind() == reflect.Struct:
 		at[0], at[1] = uint64(v.Interface().(Device).Type), uint64(v.Interface().(Device).Index)
 	default:
-		at[0] = bits(f, v)
+		at[0] = bits(f, item, v)
 		if isAny {
 			at[1] = 0
 		}
@@ -196,7 +197,7 @@ func give(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) 
 }
 
 // bits are the cell of a value.
-func bits(f *C.dtt_frame, v reflect.Value) uint64 {
+func bits(f *C.dtt_frame, item *C.dtt_item, v reflect.Value) uint64 {
 	switch v.Kind() {
 	case reflect.Bool:
 		if v.Bool() {
@@ -208,6 +209,9 @@ func bits(f *C.dtt_frame, v reflect.Value) uint64 {
 	case reflect.Uintptr:
 		return v.Uint()
 	case reflect.String:
+		if strings.IndexByte(v.String(), 0) >= 0 {
+			C.dtt_refuse_null(f, item)
+		}
 		room := C.dtt_lend(f, C.int64_t(v.Len()))
 		if room != nil {
 			copy(unsafe.Slice((*byte)(room), v.Len()), v.String())
@@ -236,7 +240,7 @@ func giveList(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Val
 		copy(unsafe.Slice((*byte)(room), bytes), unsafe.Slice((*byte)(v.UnsafePointer()), bytes))
 	default:
 		for i := 0; i < v.Len(); i++ {
-			C.dtt_give_entry(item, first, C.int64_t(i), C.int64_t(bits(f, v.Index(i))))
+			C.dtt_give_entry(item, first, C.int64_t(i), C.int64_t(bits(f, item, v.Index(i))))
 		}
 	}
 }

@@ -7,7 +7,7 @@
 #include <lua.h>
 
 #include "wrappers/lua/prelude.gen.h"
-#include "wrappers/table/frame.h"
+#include "wrappers/table/dynamic.h"
 
 #if LUA_VERSION_NUM < 502
 #define lua_rawlen lua_objlen
@@ -51,20 +51,18 @@ static void** handle_at(lua_State* L, int slot, const dtt_handle** kind) {
   return *kind ? (void**)lua_touserdata(L, slot) : NULL;
 }
 
-static __thread dtt_pressure pressure;
-
-/* Takes the handle into a userdata; it stays where it is if there is no memory. */
-static void push_handle(lua_State* L, const dtt_handle* kind, void** handle) {
+/* A userdata for a handle. */
+static void** push_box(lua_State* L, const dtt_handle* kind) {
   void** box;
-  if (kind == &dtt_handle_tensor && dtt_collection_is_due(&pressure)) {
+  if (kind == &dtt_handle_tensor && dtt_collection_is_due(&dtt_pressed)) {
     lua_gc(L, LUA_GCCOLLECT, 0);
-    dtt_has_collected(&pressure);
+    dtt_has_collected(&dtt_pressed);
   }
   box = (void**)lua_newuserdata(L, sizeof *box);
-  *box = *handle;
-  *handle = NULL;
+  *box = NULL;
   get_at(L, LUA_REGISTRYINDEX, kind);
   lua_setmetatable(L, -2);
+  return box;
 }
 
 static int collect(lua_State* L) {
@@ -76,55 +74,22 @@ static int collect(lua_State* L) {
   return 0;
 }
 
-/* What Lua has not taken, because it ran out of memory meanwhile. */
-static void release_rest(const dtt_item* item, dtt_cell* at) {
-  void** handles = item->is_list ? (void**)at->p : &at->p;
-  int64_t i, n = item->is_list ? at[1].i : 1;
-  if (item->kind != DTT_TENSOR && item->kind != DTT_HANDLE) return;
-  for (i = 0; i < n; i++) dt_handle_release(handles[i]);
-}
-
 /* ---- functions of Lua's. They run on a Lua thread that lives as long as the Lua state: the
  * coroutine that gave one may be gone. The registry's table of functions has them by the addresses
- * of their `kept`, which two own, the library and the Lua state: any thread of the system may drop
- * one, and the state may be closed before. */
+ * of what is kept of them. */
 
-typedef struct kept {
-  lua_State* thread; /* NULL when the Lua state is closed */
-  int is_let_go;     /* by one of the two; the other one frees this */
-} kept;
+enum { KEEPER = 1, THREAD = 2 }; /* what else is in the table of functions */
 
-enum { CLOSER = 1, THREAD = 2, UNTIL_SWEPT = 3 }; /* what else is in the table of functions */
-
-static void let_go(kept* k) {
-  if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
-}
-
-void dtt_drop(void* user_data) {
-  if (user_data) let_go((kept*)user_data);
-}
-
-/* Forgets the functions that the library has dropped, or all; returns how many are left. */
-static int sweep(lua_State* L, int functions, int is_closing) {
-  int left = 0;
-  for (lua_pushnil(L); lua_next(L, functions);) {
-    kept* k = lua_islightuserdata(L, -2) ? (kept*)lua_touserdata(L, -2) : NULL;
-    lua_pop(L, 1);
-    if (k && (is_closing || __atomic_load_n(&k->is_let_go, __ATOMIC_ACQUIRE))) {
-      lua_pushnil(L);
-      set_at(L, functions, k);
-      __atomic_store_n(&k->thread, NULL, __ATOMIC_RELEASE);
-      let_go(k);
-    } else if (k) {
-      left++;
-    }
-  }
-  return left;
+static void dtt_forget(void* state, const dtt_kept* kept) {
+  lua_State* L = (lua_State*)state;
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  lua_pushnil(L);
+  set_at(L, lua_gettop(L) - 1, kept);
+  lua_pop(L, 1);
 }
 
 static int close_state(lua_State* L) {
-  get_at(L, LUA_REGISTRYINDEX, &functions_key);
-  sweep(L, lua_gettop(L), 1);
+  dtt_sweep(L, (dtt_keeper*)lua_touserdata(L, 1), 1);
   return 0;
 }
 
@@ -133,29 +98,24 @@ static void make_functions(lua_State* L) {
   lua_newtable(L);
   lua_newthread(L);
   lua_rawseti(L, functions, THREAD);
-  lua_newuserdata(L, 1);
+  memset(lua_newuserdata(L, sizeof(dtt_keeper)), 0, sizeof(dtt_keeper));
   lua_newtable(L);
   lua_pushcfunction(L, close_state);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
-  lua_rawseti(L, functions, CLOSER);
+  lua_rawseti(L, functions, KEEPER);
   set_at(L, LUA_REGISTRYINDEX, &functions_key);
 }
 
 /* The function in a slot as user data. */
 static void* keep(lua_State* L, int slot) {
   const int functions = lua_gettop(L) + 1;
-  lua_Integer more;
-  kept* k;
+  dtt_kept* k;
   get_at(L, LUA_REGISTRYINDEX, &functions_key);
   lua_rawgeti(L, functions, THREAD);
-  lua_rawgeti(L, functions, UNTIL_SWEPT);
-  more = lua_tointeger(L, -1);
-  lua_pushinteger(L, more > 0 ? more - 1 : sweep(L, functions, 0));
-  lua_rawseti(L, functions, UNTIL_SWEPT);
-  k = (kept*)calloc(1, sizeof *k);
+  lua_rawgeti(L, functions, KEEPER);
+  k = dtt_keep_function(L, (dtt_keeper*)lua_touserdata(L, -1), lua_tothread(L, functions + 1));
   if (!k) luaL_error(L, "out of memory");
-  k->thread = lua_tothread(L, functions + 1);
   lua_pushvalue(L, slot);
   set_at(L, functions, k);
   lua_settop(L, functions - 1);
@@ -164,8 +124,11 @@ static void* keep(lua_State* L, int slot) {
 
 /* ---- from Lua's values to cells */
 
-/* Whether the value is a table of named arguments: its first key is a string. */
-static int is_named(lua_State* L, int slot) {
+static const char* const dtt_nothing = "nil";
+
+/* A table whose first key is a string. */
+static int dtt_holds_names(void* state, int slot) {
+  lua_State* L = (lua_State*)state;
   int named;
   if (!lua_istable(L, slot) || lua_rawlen(L, slot) > 0) return 0;
   lua_pushnil(L);
@@ -173,6 +136,16 @@ static int is_named(lua_State* L, int slot) {
   named = lua_type(L, -2) == LUA_TSTRING;
   lua_pop(L, 2);
   return named;
+}
+
+/* The value stays on the stack, below the key. */
+static const char* dtt_next_name(void* state, int slot, int is_first, int* value) {
+  lua_State* L = (lua_State*)state;
+  if (is_first) lua_pushnil(L);
+  if (!lua_next(L, slot)) return NULL;
+  lua_insert(L, -2);
+  *value = lua_gettop(L) - 1;
+  return lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
 }
 
 /* Whole reals are integers where integers are asked for; up to Lua 5.2 all numbers are reals. */
@@ -190,7 +163,8 @@ static int to_integer(lua_State* L, int slot, const dtt_item* item, int64_t* out
 #endif
 }
 
-static dtt_given given(lua_State* L, const dtt_item* item, int slot) {
+static dtt_given dtt_look(void* state, const dtt_item* item, int slot) {
+  lua_State* L = (lua_State*)state;
   dtt_given v = {DTT_POINTER, {0}, 0, NULL, luaL_typename(L, slot)};
   size_t n;
   void** box;
@@ -222,155 +196,74 @@ static dtt_given given(lua_State* L, const dtt_item* item, int slot) {
   return v;
 }
 
-/* A table, or one number for several equal ones. An absent tensor is `false`, since nil would end
- * the list. */
-static void give_list(lua_State* L, dtt_frame* f, const dtt_item* item, int slot, dtt_cell* at) {
-  const int alone = item->count && lua_type(L, slot) == LUA_TNUMBER;
-  int64_t i, n;
-  if (!alone && (!lua_istable(L, slot) || is_named(L, slot))) {
-    dtt_refuse_kind(f, item, luaL_typename(L, slot));
-    return;
-  }
-  n = alone ? item->count : (int64_t)lua_rawlen(L, slot);
-  dtt_give_list(f, item, at, n);
-  for (i = 0; i < at[1].i; i++) {
-    dtt_given v;
-    if (alone) lua_pushvalue(L, slot);
-    if (!alone) lua_rawgeti(L, slot, (int)i + 1);
-    v = given(L, item, lua_gettop(L));
-    if (!item->entries_are_optional || v.kind != DTT_BOOL || v.value.i)
-      dtt_give_listed(f, item, &v, at, i);
-    lua_pop(L, 1);
-  }
+static int dtt_is_absent(void* L, int slot) {
+  return lua_isnil((lua_State*)L, slot);
 }
 
-static void give(lua_State* L, dtt_frame* f, const dtt_item* item, int slot, dtt_cell* at) {
-  dtt_given v;
-  if (lua_isnil(L, slot) && (item->is_optional || !item->is_required)) return;
-  if (item->is_list) {
-    give_list(L, f, item, slot, at);
-    return;
-  }
-  v = given(L, item, slot);
-  if (item->kind == DTT_SCALAR && item->is_optional && at->i && v.kind == DTT_BOOL && !v.value.i) {
-    at->i = 0; /* nil means the default here, so absence needs a word of its own */
-    return;
-  }
-  dtt_give(f, item, &v, at);
-  if (item->kind == DTT_DEVICE) dtt_note_device(&pressure, at[0].i, at[1].i);
+static int64_t dtt_count(void* L, int slot) {
+  if (!lua_istable((lua_State*)L, slot) || dtt_holds_names(L, slot)) return -1;
+  return (int64_t)lua_rawlen((lua_State*)L, slot);
+}
+
+static int dtt_entry(void* L, int slot, int64_t k) {
+  lua_rawgeti((lua_State*)L, slot, (int)k + 1);
+  return lua_gettop((lua_State*)L);
+}
+
+static void dtt_leave(void* L) {
+  lua_pop((lua_State*)L, 1);
 }
 
 /* ---- from cells to Lua's values */
 
-static void push_one(lua_State* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
-  const dtt_given v = dtt_taken(f, item, at);
-  if (v.kind == DTT_HANDLE && v.value.p)
-    push_handle(L, v.of, &at->p);
-  else if (v.kind == DTT_HANDLE)
+static void dtt_make(void* state, const dtt_given* v, void** handle, int is_entry) {
+  lua_State* L = (lua_State*)state;
+  if (v->kind == DTT_HANDLE && v->value.p) {
+    *push_box(L, v->of) = *handle;
+    *handle = NULL;
+  } else if (v->kind == DTT_HANDLE && is_entry)
+    lua_pushboolean(L, 0); /* nil would end the list */
+  else if (v->kind == DTT_HANDLE)
     lua_pushnil(L);
-  else if (v.kind == DTT_STR)
-    lua_pushlstring(L, (const char*)v.value.p, (size_t)v.n);
-  else if (v.kind == DTT_F64)
-    lua_pushnumber(L, v.value.f);
-  else if (v.kind == DTT_I64)
-    lua_pushinteger(L, (lua_Integer)v.value.i);
-  else if (v.kind == DTT_BOOL)
-    lua_pushboolean(L, v.value.i != 0);
+  else if (v->kind == DTT_STR)
+    lua_pushlstring(L, (const char*)v->value.p, (size_t)v->n);
+  else if (v->kind == DTT_F64)
+    lua_pushnumber(L, v->value.f);
+  else if (v->kind == DTT_I64)
+    lua_pushinteger(L, (lua_Integer)v->value.i);
+  else if (v->kind == DTT_BOOL)
+    lua_pushboolean(L, v->value.i != 0);
   else
-    lua_pushlightuserdata(L, v.value.p);
+    lua_pushlightuserdata(L, v->value.p);
 }
 
-static void push(lua_State* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
-  const int cells = item->kind == DTT_STR ? 2 : 1;
-  int i;
-  if (!item->is_list) {
-    push_one(L, f, item, at);
-    return;
-  }
-  lua_createtable(L, (int)at[1].i, 0);
-  for (i = 0; i < at[1].i; i++) {
-    push_one(L, f, item, (dtt_cell*)at->p + i * cells);
-    if (lua_isnil(L, -1)) {
-      lua_pop(L, 1);
-      lua_pushboolean(L, 0);
-    }
-    lua_rawseti(L, -2, i + 1);
-  }
+static void dtt_make_list(void* L, int64_t n) {
+  lua_createtable((lua_State*)L, (int)n, 0);
 }
 
-/* ---- calls: every argument gets a slot of the stack, nil where it is not given. Before them
- * stands the table of named ones, or nil, and when that has been read, the frame. */
-
-static int is_given(lua_State* L, const dtt_function* f) {
-  int is_there = !lua_isnoneornil(L, f->told_by + 2);
-  if (!lua_istable(L, 1)) return is_there;
-  lua_getfield(L, 1, f->args[f->told_by].name);
-  is_there |= !lua_isnil(L, -1);
-  lua_pop(L, 1);
-  return is_there;
+static void dtt_put(void* L, int64_t k) {
+  lua_rawseti((lua_State*)L, -2, (int)k + 1);
 }
 
-/* The place of a name; one that is a word of Lua's own is given with an underscore: end_. */
-static int place_of(const dtt_function* f, const char* name) {
-  const size_t n = strlen(name);
-  int i;
-  for (i = 0; i < f->n_args; i++) {
-    const size_t m = strlen(f->args[i].name);
-    const int same = m == n || (m + 1 == n && name[m] == '_');
-    if (same && !memcmp(f->args[i].name, name, m)) return i + 1;
-  }
-  return 0;
-}
+/* ---- calls */
 
-static void place_arguments(lua_State* L, const dtt_function* f) {
-  const int given = lua_gettop(L) - 1, n = f->n_args;
-  if (given > n) {
-    lua_pushfstring(L, "%s: takes at most %d arguments, not %d", f->name, n, given);
-    fail(L);
-  }
-  luaL_checkstack(L, n + LUA_MINSTACK, f->name);
-  lua_settop(L, n + 1);
-  for (lua_pushnil(L); lua_istable(L, 1) && lua_next(L, 1);) {
-    const char* name = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : luaL_typename(L, -2);
-    const int place = place_of(f, name);
-    if (!place) lua_pushfstring(L, "%s: there is no argument named '%s'", f->name, name);
-    if (place && !lua_isnil(L, place + 1))
-      lua_pushfstring(L, "%s: '%s' is given twice", f->name, name);
-    if (lua_gettop(L) > n + 3) fail(L);
-    lua_replace(L, place + 1);
-  }
-  lua_settop(L, n + 1);
-}
-
-/* Callbacks come last: when their user data has come into being, only another callback can be
- * refused before the library has it. */
-static void give_arguments(lua_State* L, dtt_frame* f) {
-  const dtt_item* args = f->function->args;
-  const int n = f->function->n_args;
-  int i;
-  for (i = 0; i < n && !f->status; i++)
-    if (args[i].kind != DTT_CALLBACK) give(L, f, &args[i], i + 2, f->args + args[i].cell);
-  for (i = 0; i < n && !f->status; i++)
-    if (args[i].kind == DTT_CALLBACK) give(L, f, &args[i], i + 2, f->args + args[i].cell);
-  if (!f->status) return;
-  for (i -= 2; i >= 0; i--) /* those before the one that was refused */
-    if (args[i].kind == DTT_CALLBACK) dtt_drop(f->args[args[i].cell].p);
-}
+enum { ROOM = 2 * DTT_MAX_ARGS + DTT_MAX_RESULTS + 64 }; /* arguments, results, lists in lists */
 
 /* What may run out of memory. If a callback has run, LuaJIT takes its thread for the running one
  * until this returns: it raises nothing by itself. */
 static int run_call(lua_State* L) {
   dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
-  const dtt_item* results = f->function->results;
-  int i;
-  give_arguments(L, f);
-  f->status = dtt_call(f);
-  if (f->status) return 0;
-  if (f->function->returns_first) lua_pushvalue(L, 2);
-  for (i = 0; i < f->function->n_results; i++)
-    push(L, f, &results[i], f->results + results[i].cell);
-  return f->function->n_results + f->function->returns_first;
+  const int n = lua_gettop(L) - 1;
+  int top;
+  luaL_checkstack(L, ROOM + LUA_MINSTACK, f->function->name);
+  dtt_place(L, f, 2, n);
+  top = lua_gettop(L);
+  if (dtt_call_values(L, f)) return 0;
+  if (f->function->returns_first) lua_pushvalue(L, dtt_slots(f)[0]);
+  return lua_gettop(L) - top;
 }
+
+static __thread unsigned callbacks_run;
 
 static int raise(lua_State* L, int64_t status) {
   if (status == DT_STATUS_CALLBACK) {
@@ -383,27 +276,65 @@ static int raise(lua_State* L, int64_t status) {
   return fail(L);
 }
 
+/* The function of a closure in the first upvalue, run_call or nothing in the second one. */
 static int invoke(lua_State* L) {
-  const dtt_function* function = (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1));
-  const dtt_item* results;
-  dtt_frame f;
-  int i, failed;
-  if (lua_gettop(L) == 0 || !is_named(L, lua_gettop(L))) lua_pushnil(L);
-  lua_insert(L, 1);
-  while (function->next && !is_given(L, function)) function = function->next;
-  place_arguments(L, function);
+  const int n = lua_gettop(L);
+  dtt_call_given call;
+  int failed;
+  dtt_begin(&call.frame, (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1)));
   lua_pushvalue(L, lua_upvalueindex(2));
   lua_insert(L, 1);
-  dtt_begin(&f, function);
-  lua_pushlightuserdata(L, &f);
-  lua_replace(L, 2);
-  failed = lua_pcall(L, function->n_args + 1, LUA_MULTRET, 0);
-  results = function->results;
-  for (i = 0; i < function->n_results && failed; i++)
-    release_rest(&results[i], f.results + results[i].cell);
-  dtt_end(&f);
+  lua_pushlightuserdata(L, &call);
+  lua_insert(L, 2);
+  failed = lua_pcall(L, n + 1, LUA_MULTRET, 0);
+  if (failed) dtt_abandon(&call.frame);
+  dtt_end(&call.frame);
   if (failed) return lua_error(L);
-  return f.status ? raise(L, f.status) : lua_gettop(L);
+  return call.frame.status ? raise(L, call.frame.status) : lua_gettop(L);
+}
+
+static int nothing(lua_State* L) {
+  (void)L;
+  return 0;
+}
+
+/* Of a function for which dtt_is_plain: without lua_pcall. */
+static int invoke_plain(lua_State* L) {
+  const unsigned ran = callbacks_run;
+  dtt_call_given call;
+  dtt_frame* f = &call.frame;
+  const dtt_item* item;
+  int first, n, i;
+  dtt_begin(f, (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1)));
+  luaL_checkstack(L, ROOM + LUA_MINSTACK, f->function->name);
+  dtt_place(L, f, 1, lua_gettop(L));
+  if (f->status) return raise(L, f->status);
+  item = f->function->results, n = f->function->n_results, first = lua_gettop(L) + 1;
+  for (i = 0; i < n; i++) {
+    if (item[i].kind == DTT_TENSOR || item[i].kind == DTT_HANDLE)
+      push_box(L, (const dtt_handle*)item[i].of);
+    else
+      lua_pushnil(L);
+  }
+  dtt_give_arguments(L, f);
+  f->status = dtt_call(f);
+  dtt_end(f);
+  if (ran != callbacks_run) { /* LuaJIT takes their thread for the running one until this calls */
+    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_call(L, 0, 0);
+  }
+  if (f->status) return raise(L, f->status);
+  for (i = 0; i < n; i++) {
+    const dtt_given v = dtt_taken(f, item + i, f->results + item[i].cell);
+    if (v.kind == DTT_HANDLE && v.value.p) {
+      *(void**)lua_touserdata(L, first + i) = v.value.p;
+      continue;
+    }
+    dtt_make(L, &v, NULL, 0);
+    lua_replace(L, first + i);
+  }
+  if (f->function->returns_first) lua_pushvalue(L, dtt_slots(f)[0]);
+  return n + f->function->returns_first;
 }
 
 /* ---- callbacks */
@@ -415,27 +346,29 @@ static int run_callback(lua_State* L) {
   int i;
   get_at(L, LUA_REGISTRYINDEX, &functions_key);
   get_at(L, 2, (void*)f->user_data);
-  for (i = 0; i < c->n_args; i++) push(L, f, &c->args[i], f->args + 2 * i);
+  for (i = 0; i < c->n_args; i++) dtt_take(L, f, &c->args[i], f->args + 2 * i);
   lua_call(L, c->n_args, c->n_results);
   if (!c->n_results) return 0;
   if (c->results->kind == DTT_BOOL)
     f->results->i = lua_toboolean(L, -1);
   else
-    give(L, f, c->results, lua_gettop(L), f->results);
+    dtt_give_value(L, f, c->results, lua_gettop(L), f->results);
   if (!f->status) f->status = dtt_give_back(f);
   return 0;
 }
 
 static dt_status answer(dtt_frame* f) {
-  lua_State* L = __atomic_load_n(&((kept*)f->user_data)->thread, __ATOMIC_ACQUIRE);
+  lua_State* L = (lua_State*)dtt_runner(f);
   const char* message;
   int i;
   if (!L || !lua_checkstack(L, LUA_MINSTACK))
     return dt_error_set(DT_STATUS_CALLBACK, "the Lua state cannot run a callback");
+  callbacks_run++;
   lua_pushcfunction(L, run_callback);
   lua_pushlightuserdata(L, f);
   if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
-  for (i = 0; i < f->callback->n_args; i++) release_rest(&f->callback->args[i], f->args + 2 * i);
+  for (i = 0; i < f->callback->n_args; i++)
+    dtt_release_rest(&f->callback->args[i], f->args + 2 * i);
   message = lua_tostring(L, -1);
   f->status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
   set_at(L, LUA_REGISTRYINDEX, &pending_key); /* to be raised as it is */
@@ -451,9 +384,11 @@ dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell*
 
 /* call(i): function i of the table. */
 static int push_call(lua_State* L) {
-  lua_pushlightuserdata(L, (void*)dtt_functions[lua_tointeger(L, 1)]);
-  lua_pushcfunction(L, run_call);
-  lua_pushcclosure(L, invoke, 2);
+  const dtt_function* f = dtt_functions[lua_tointeger(L, 1)];
+  const int plain = dtt_is_plain(f);
+  lua_pushlightuserdata(L, (void*)f);
+  lua_pushcfunction(L, plain ? nothing : run_call);
+  lua_pushcclosure(L, plain ? invoke_plain : invoke, 2);
   return 1;
 }
 

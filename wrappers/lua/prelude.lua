@@ -26,46 +26,9 @@ local tensor -- its class
 
 local function is_tensor(x) return getmetatable(x) == tensor.metatable end
 
--- ---- indices: x[2], x["1:3"], x[{0, "1:", {1, 3}, mask}] as the text that the library reads
-
+-- x[2], x["1:3"], x[{0, "1:", {1, 3}, mask}]: what is no name is an index.
 local function is_index(key)
   return type(key) ~= "string" or key == "..." or key == "None" or key:find(":", 1, true) ~= nil
-end
-
-local function bound(value)
-  if not value then return "" end
-  if type(value) ~= "number" or value % 1 ~= 0 then
-    error("slice indices must be integers or false", 0)
-  end
-  return string.format("%d", value)
-end
-
--- {start, stop, step}
-local function slice(bounds)
-  if #bounds > 3 then error("a slice has at most three numbers", 0) end
-  local last = bounds[3] and ":" .. bound(bounds[3]) or ""
-  return bound(bounds[1]) .. ":" .. bound(bounds[2]) .. last
-end
-
-local function item(key, tensors, may_be_table)
-  local kind = type(key)
-  if kind == "number" and key % 1 == 0 then return string.format("%d", key) end
-  if kind == "string" then return key end
-  if kind == "table" and may_be_table then return slice(key) end
-  if is_tensor(key) then
-    tensors[#tensors + 1] = key
-    return "?"
-  end
-  local got = kind == "number" and "a number with a fraction" or kind
-  error('only integers, slices ("1:3" or {1, 3}), "...", "None" and tensors are valid indices (got '
-    .. got .. ")", 0)
-end
-
-local function subscript(key)
-  local tensors, items = {}, {}
-  if type(key) ~= "table" then return item(key, tensors), tensors end
-  for i = 1, #key do items[i] = item(key[i], tensors, true) end
-  return table.concat(items, ","), tensors
 end
 
 -- ---- classes
@@ -78,16 +41,13 @@ local function make_class(name, meta, methods, properties, operators)
     if method then return method end
     local property = properties[key]
     if property then return property(self) end
-    if may_be_index and is_index(key) then return torch.at(self, subscript(key)) end
+    if may_be_index and is_index(key) then return torch.at(self, key) end
     error(("a %s has no field '%s'"):format(name, tostring(key)), 2)
   end
 
   -- object.name = value calls the method set_name, or name_.
   function meta.__newindex(self, key, value)
-    if may_be_index and is_index(key) then
-      local index, tensors = subscript(key)
-      return torch.set_at(self, index, value, tensors)
-    end
+    if may_be_index and is_index(key) then return torch.set_at(self, key, value) end
     local set = methods["set_" .. key] or methods[key .. "_"]
     if not set then error(("a %s has no field '%s' to set"):format(name, key), 2) end
     set(self, value)
@@ -129,82 +89,7 @@ meta.__eq = methods.is_same -- it has to be true or false in Lua: whether both a
 meta.__len = function(a) return methods.size(a, 0) end
 meta.__tostring = methods.to_string
 
--- ---- tables in and out
-
--- The sizes of nested tables, from the first element of each level.
-local function shape_of(data)
-  local shape = {}
-  while type(data) == "table" do
-    shape[#shape + 1] = #data
-    data = data[1]
-  end
-  return shape
-end
-
-local function flatten(data, shape, dim, out)
-  if dim > #shape then
-    if type(data) ~= "number" and type(data) ~= "boolean" then
-      error("tensor: an element is a " .. type(data), 0)
-    end
-    out[#out + 1] = data
-    return
-  end
-  if type(data) ~= "table" or #data ~= shape[dim] then
-    error(("tensor: expected %d elements at dimension %d"):format(shape[dim], dim - 1), 0)
-  end
-  for i = 1, #data do flatten(data[i], shape, dim + 1, out) end
-end
-
--- Whether all are truth values, or all whole numbers; truth values among numbers are 0 and 1.
-local function kind_of(values)
-  local bools, whole = 0, true
-  for _, v in ipairs(values) do
-    if type(v) == "boolean" then
-      bools = bools + 1
-    elseif math.type then
-      whole = whole and math.type(v) == "integer"
-    else
-      whole = whole and v % 1 == 0 and math.abs(v) < 2 ^ 63
-    end
-  end
-  if bools == #values then return torch.from_bools end
-  for i, v in ipairs(values) do
-    if type(v) == "boolean" then values[i] = v and 1 or 0 end
-  end
-  return whole and torch.from_ints or torch.from_numbers
-end
-
--- tensor(data, dtype, requires_grad), the last two also by name
-function torch.tensor(data, dtype, requires_grad)
-  if type(dtype) == "table" then dtype, requires_grad = dtype.dtype, dtype.requires_grad end
-  if type(requires_grad) == "table" then requires_grad = requires_grad.requires_grad end
-  local shape, values = shape_of(data), {}
-  if shape[#shape] ~= 0 then flatten(data, shape, 1, values) end
-  local make = #values == 0 and torch.from_numbers or kind_of(values)
-  local x = make(values, {size = shape, dtype = make ~= torch.from_bools and dtype or nil})
-  if dtype then x = methods.to(x, {dtype = dtype}) end
-  return requires_grad and methods.requires_grad_(x) or x
-end
-
-local function nest(values, shape, dim, taken)
-  if dim > #shape then return values[taken + 1], taken + 1 end
-  local list = {}
-  for i = 1, shape[dim] do list[i], taken = nest(values, shape, dim + 1, taken) end
-  return list, taken
-end
-
-function methods.tolist(self)
-  local dtype, values = tensor.properties.dtype(self)
-  if dtype:find("float", 1, true) then
-    values = torch.to_numbers(self)
-  else
-    values = torch.to_ints(self)
-  end
-  if dtype == "bool" then
-    for i, v in ipairs(values) do values[i] = v ~= 0 end
-  end
-  return (nest(values, tensor.properties.shape(self), 1, 0))
-end
+torch.tensor, methods.tolist = call(names.tensor), call(names.tolist)
 
 -- ---- the module
 

@@ -131,8 +131,12 @@ static inline void dtt_refuse_kind(dtt_frame* f, const dtt_item* item, const cha
   if (!word) dtt_refuse(f, "'%s' must be %s", item->name, expected);
 }
 
-/* Text stays what it is, or names a value of an enum or a device. C reads up to the first zero: one
- * inside would make another text of it. */
+/* C reads text up to the first zero: one inside would make another text of it. */
+static inline void dtt_refuse_null(dtt_frame* f, const dtt_item* item) {
+  dtt_refuse(f, "'%s' has an embedded null character", item->name);
+}
+
+/* Text stays what it is, or names a value of an enum or a device. */
 static inline void dtt_give_text(dtt_frame* f, const dtt_item* item, const dtt_given* v,
                                  dtt_cell* at) {
   const char* text = (const char*)v->value.p;
@@ -141,7 +145,7 @@ static inline void dtt_give_text(dtt_frame* f, const dtt_item* item, const dtt_g
   if (item->kind == DTT_BYTES) {
     at[1].i = v->n;
   } else if (strlen(text) != (size_t)v->n) {
-    dtt_refuse(f, "'%s' has an embedded null character", item->name);
+    dtt_refuse_null(f, item);
   } else if (item->kind == DTT_ENUM) {
     const dtt_value* value = ((const dtt_enum*)item->of)->values;
     while (value->name && strcmp(value->name, text)) value++;
@@ -266,10 +270,9 @@ static inline dtt_given dtt_taken(dtt_frame* f, const dtt_item* item, const dtt_
     const int n = dtt_name_device(at, text);
     v.kind = DTT_STR, v.value.p = dtt_copy(f, text, n), v.n = f->status ? 0 : n;
   } else if (item->kind == DTT_ENUM) {
-    const dtt_value* value = ((const dtt_enum*)item->of)->values;
-    while (value->name && value->number != at->i) value++;
-    v.kind = value->name ? DTT_STR : DTT_I64; /* it may be newer than this table */
-    if (value->name) v.value.p = (void*)value->name, v.n = (int64_t)strlen(value->name);
+    const char* name = dtt_value_name((const dtt_enum*)item->of, at->i, NULL);
+    v.kind = name ? DTT_STR : DTT_I64;
+    if (name) v.value.p = (void*)name, v.n = (int64_t)strlen(name);
   }
   return v;
 }

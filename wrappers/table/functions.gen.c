@@ -11,7 +11,7 @@ static __attribute__((unused)) const dtt_enum enum_status = {"status", values_st
 static const dtt_value values_dtype[] = {
     {"float32", 1}, {"float64", 2}, {"int64", 3}, {"int32", 4}, {"uint8", 5}, {"bool", 6},
     {"float16", 7}, {"bfloat16", 8}, {"int8", 9}, {"int16", 10}, {NULL, 0}};
-static __attribute__((unused)) const dtt_enum enum_dtype = {"dtype", values_dtype};
+const dtt_enum dtt_dtypes = {"dtype", values_dtype};
 static const dtt_value values_device_type[] = {{"cpu", 1}, {"cuda", 2}, {NULL, 0}};
 const dtt_enum dtt_device_types = {"device_type", values_device_type};
 static const dtt_value values_memory_format[] = {
@@ -157,7 +157,7 @@ static const dtt_item items_9[] = {
   {"out_features", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
 static const dtt_item items_10[] = {
   {"out", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
@@ -200,7 +200,7 @@ static const dtt_item items_12[] = {
   {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 15, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_13[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {.p = (void *)"zeros"}, {0}, {0}, {0},
@@ -240,7 +240,7 @@ static const dtt_item items_14[] = {
   {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 15, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv2d = {"Conv2d", call_nn_conv2d, items_14, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
 
@@ -277,7 +277,7 @@ static const dtt_item items_15[] = {
   {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
   {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 15, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv3d = {"Conv3d", call_nn_conv3d, items_15, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
 
@@ -317,7 +317,7 @@ static const dtt_item items_16[] = {
   {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 1},
   {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_17[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {0}, {0}, {.p = (void *)"zeros"}, {0}, {0}, {0},
@@ -360,7 +360,7 @@ static const dtt_item items_18[] = {
   {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 2},
   {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv_transpose2d = {"ConvTranspose2d", call_nn_conv_transpose2d, items_18, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
 
@@ -400,7 +400,7 @@ static const dtt_item items_19[] = {
   {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 3},
   {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_conv_transpose3d = {"ConvTranspose3d", call_nn_conv_transpose3d, items_19, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
 
@@ -431,7 +431,7 @@ static const dtt_item items_20[] = {
   {"track_running_stats", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_21[] = {
   {0}, {.f = 1e-05}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.1}, {1}, {1}, {1}, {0}, {0}, {0},
@@ -568,7 +568,7 @@ static const dtt_item items_23[] = {
   {"affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_24[] = {
   {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
@@ -595,7 +595,7 @@ static const dtt_item items_25[] = {
   {"eps", NULL, DTT_F64, 2, 0, 1, 0, 0, 0},
   {"elementwise_affine", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_26[] = {
   {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -646,7 +646,7 @@ static const dtt_item items_29[] = {
   {"elementwise_affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_29, items_10, cells_24, 6, 1, 8, 0, 0, NULL};
 
@@ -763,7 +763,7 @@ static const dtt_item items_32[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 11, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_33[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0}, {0}, {0}, {0},
@@ -802,7 +802,7 @@ static const dtt_item items_34[] = {
   {"include_last_offset", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"padding_idx", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 11, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 13, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 13, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_35[] = {
   {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {.p = (void *)"mean"}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
@@ -901,7 +901,7 @@ static const dtt_item items_42[] = {
   {"out_features", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_43[] = {
   {0}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -1252,7 +1252,7 @@ static const dtt_item items_62[] = {
   {"num_parameters", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"init", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_63[] = {
   {1}, {.f = 0.25}, {0}, {0}, {0},
@@ -1357,7 +1357,7 @@ static const dtt_item items_67[] = {
   {"vdim", NULL, DTT_I64, 8, 0, 1, 0, 0, 0},
   {"batch_first", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 11, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 13, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 13, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_68[] = {
   {0}, {0}, {.f = 0.0}, {1}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
@@ -1394,7 +1394,7 @@ static const dtt_item items_69[] = {
   {"norm_first", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 11, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_70[] = {
   {0}, {0}, {2048}, {.f = 0.1}, {.p = (void *)"relu"}, {.f = 1e-05}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -1458,7 +1458,7 @@ static const dtt_item items_71[] = {
   {"norm_first", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
   {"bias", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 11, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 13, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 13, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_72[] = {
   {512}, {8}, {6}, {6}, {2048}, {.f = 0.1}, {.p = (void *)"relu"}, {.f = 1e-05}, {0}, {0}, {1}, {0}, {0}, {0},
@@ -2332,7 +2332,7 @@ static const dtt_item items_126[] = {
   {"dropout", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"bidirectional", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_127[] = {
   {0}, {0}, {1}, {.p = (void *)"tanh"}, {1}, {0}, {.f = 0.0}, {0}, {0}, {0}, {0},
@@ -2367,7 +2367,7 @@ static const dtt_item items_128[] = {
   {"bidirectional", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"proj_size", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_129[] = {
   {0}, {0}, {1}, {1}, {0}, {.f = 0.0}, {0}, {0}, {0}, {0}, {0},
@@ -2400,7 +2400,7 @@ static const dtt_item items_130[] = {
   {"dropout", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"bidirectional", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 9, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 9, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_131[] = {
   {0}, {0}, {1}, {1}, {0}, {.f = 0.0}, {0}, {0}, {0}, {0},
@@ -2427,7 +2427,7 @@ static const dtt_item items_132[] = {
   {"bias", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"nonlinearity", NULL, DTT_STR, 3, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_133[] = {
   {0}, {0}, {1}, {.p = (void *)"tanh"}, {0}, {0}, {0},
@@ -2452,7 +2452,7 @@ static const dtt_item items_134[] = {
   {"hidden_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_nn_lstm_cell = {"LSTMCell", call_nn_lstm_cell, items_134, items_10, cells_11, 5, 1, 6, 0, 0, NULL};
 
@@ -2766,7 +2766,7 @@ static dt_status call_models_lenet(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_149[] = {
   {"num_classes", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_150[] = {
   {10}, {0}, {0}, {0},
@@ -2791,7 +2791,7 @@ static const dtt_item items_151[] = {
   {"num_classes", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"dropout", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_152[] = {
   {1000}, {.f = 0.5}, {0}, {0}, {0},
@@ -2911,7 +2911,7 @@ static const dtt_item items_155[] = {
   {"mlp_dim", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
   {"dropout", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 10, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_156[] = {
   {1000}, {224}, {16}, {12}, {12}, {768}, {3072}, {.f = 0.0}, {0}, {0}, {0},
@@ -2944,7 +2944,7 @@ static const dtt_item items_157[] = {
   {"heads", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
   {"dropout", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_158[] = {
   {50257}, {1024}, {768}, {12}, {12}, {.f = 0.1}, {0}, {0}, {0},
@@ -2976,7 +2976,7 @@ static const dtt_item items_159[] = {
   {"dropout", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
   {"tie_weights", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_160[] = {
   {0}, {200}, {200}, {2}, {.f = 0.2}, {0}, {0}, {0}, {0},
@@ -3538,7 +3538,7 @@ static dt_status call_autocast_begin(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_204[] = {
   {"device_type", &dtt_device_types, DTT_ENUM, 0, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"enabled", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"cache_enabled", NULL, DTT_BOOL, 3, 0, 1, 0, 0, 0},
 };
@@ -3595,7 +3595,7 @@ static dt_status call_get_autocast_dtype(const dtt_cell *a, dtt_cell *r) {
 }
 
 static const dtt_item items_209[] = {
-  {"out", &enum_dtype, DTT_ENUM, 0, 0, 0, 0, 0, 0},
+  {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
 static const dtt_function function_get_autocast_dtype = {"get_autocast_dtype", call_get_autocast_dtype, items_206, items_209, cells_45, 1, 1, 1, 0, 0, NULL};
 
@@ -3608,7 +3608,7 @@ static dt_status call_set_autocast_dtype(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_210[] = {
   {"device_type", &dtt_device_types, DTT_ENUM, 0, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 0, 0, 1, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
 static const dtt_function function_set_autocast_dtype = {"set_autocast_dtype", call_set_autocast_dtype, items_210, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
@@ -4084,7 +4084,7 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_248[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
@@ -4104,7 +4104,7 @@ static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_249[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
@@ -4125,7 +4125,7 @@ static const dtt_item items_250[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
@@ -4143,7 +4143,7 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_251[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
@@ -4175,7 +4175,7 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_252[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
@@ -4196,7 +4196,7 @@ static const dtt_item items_253[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 9, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 9, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
@@ -4220,7 +4220,7 @@ static const dtt_item items_255[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
@@ -4245,7 +4245,7 @@ static const dtt_item items_257[] = {
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
   {"base", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
 };
@@ -4268,7 +4268,7 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_259[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -4286,7 +4286,7 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_260[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -4304,7 +4304,7 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_261[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
@@ -4348,7 +4348,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_262[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
@@ -4368,7 +4368,7 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_263[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -4413,7 +4413,7 @@ static const dtt_item items_264[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
@@ -4432,7 +4432,7 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_265[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
@@ -4468,7 +4468,7 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_267[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
@@ -4526,7 +4526,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_272[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
@@ -4974,7 +4974,7 @@ static const dtt_item items_300[] = {
   {"header", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"categories", NULL, DTT_STR, 5, 1, 1, 0, 0, 0},
   {"one_hot", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 8, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
 static const dtt_item items_301[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
@@ -7533,7 +7533,7 @@ static const dtt_item items_455[] = {
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_cell cells_456[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
@@ -7555,7 +7555,7 @@ static const dtt_item items_457[] = {
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const int64_t numbers_458[] = {
   -2, -1
@@ -7599,7 +7599,7 @@ static const dtt_item items_462[] = {
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_462, items_199, cells_139, 5, 1, 8, 0, 0, NULL};
 
@@ -8389,7 +8389,7 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_519[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_module_to = {"to", call_module_to, items_519, NULL, cells_125, 3, 0, 4, 0, 0, NULL};
 
@@ -8753,7 +8753,7 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_544[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_softmax = {"softmax", call_softmax, items_544, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
 
@@ -12273,7 +12273,7 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_649[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
@@ -12307,7 +12307,7 @@ static const dtt_item items_650[] = {
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 4, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
@@ -12326,7 +12326,7 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_651[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
@@ -12345,7 +12345,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
 static const dtt_item items_652[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 2, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
@@ -12379,7 +12379,7 @@ static const dtt_item items_653[] = {
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
@@ -12559,7 +12559,7 @@ static dt_status call_stochastic_round(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_666[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 0, 0, 1, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_stochastic_round = {"stochastic_round", call_stochastic_round, items_666, items_199, cells_59, 3, 1, 3, 0, 0, NULL};
@@ -12958,7 +12958,7 @@ static const dtt_item items_683[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_sum = {"sum", call_sum, items_683, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
@@ -13026,7 +13026,7 @@ static const dtt_item items_685[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_prod = {"prod", call_prod, items_685, items_199, cells_274, 4, 1, 5, 0, 0, NULL};
 
@@ -13232,7 +13232,7 @@ static const dtt_item items_694[] = {
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_norm = {"norm", call_norm, items_694, items_199, cells_456, 5, 1, 8, 0, 0, NULL};
 
@@ -13698,7 +13698,7 @@ static const dtt_item items_716[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
 static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_716, items_199, cells_105, 5, 1, 6, 0, 0, NULL};
@@ -15375,7 +15375,7 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
 }
 
 static const dtt_item items_772[] = {
-  {"d", &enum_dtype, DTT_ENUM, 0, 0, 0, 0, 1, 0},
+  {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
 static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_772, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
@@ -15885,7 +15885,7 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_item items_790[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"dtype", &enum_dtype, DTT_ENUM, 1, 0, 0, 0, 1, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
 static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_790, items_199, cells_116, 2, 1, 2, 0, 0, NULL};
 
@@ -16933,6 +16933,16 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
 }
 
 static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_815, items_610, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
+
+static const dtt_item items_817[] = {
+  {"data", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
+  {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
+};
+const dtt_function dtt_tensor = {"tensor", NULL, items_817, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+
+const dtt_function dtt_tolist = {"tolist", NULL, items_268, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
 const dtt_function* const dtt_functions[] = {
   &function_nn_linear,
@@ -18065,6 +18075,8 @@ const dtt_function* const dtt_functions[] = {
   &function_moveaxis,
   &function_row_stack,
   &function_argwhere,
+  &dtt_tensor,
+  &dtt_tolist,
   NULL};
 
 const dtt_handle* const dtt_handles[] = {

@@ -89,10 +89,12 @@ typedef struct dtt_function {
 
 enum { DTT_MAX_ARGS = 32, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
 
-/* Those of the plan, in its order; the last one is NULL. */
+/* Those of the plan, in its order; the last one is NULL. Before it the table has two more
+ * functions, which dynamic.h does: of lists in lists, torch.tensor(data) and x.tolist(). */
 extern const dtt_function* const dtt_functions[];
 extern const dtt_handle* const dtt_handles[];
-extern const dtt_enum dtt_device_types;
+extern const dtt_function dtt_tensor, dtt_tolist;
+extern const dtt_enum dtt_device_types, dtt_dtypes;
 extern const dtt_handle dtt_handle_tensor;
 
 /* The language defines these: they run a callback and forget its user data. */
@@ -100,12 +102,16 @@ dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell*
                   dtt_cell* results);
 void dtt_drop(void* user_data);
 
+/* The name of an enum's value, or `unknown` of one that is newer than this table. */
+static inline const char* dtt_value_name(const dtt_enum* e, int64_t number, const char* unknown) {
+  const dtt_value* v = e->values;
+  while (v->name && v->number != number) v++;
+  return v->name ? v->name : unknown;
+}
+
 /* A device as text, "cuda:0", in at most 32 bytes; returns their number. */
 static inline int dtt_name_device(const dtt_cell* device, char* text) {
-  const dtt_value* v = dtt_device_types.values;
-  const char* name;
-  while (v->name && v->number != device[0].i) v++;
-  name = v->name ? v->name : "unknown"; /* newer than this table */
+  const char* name = dtt_value_name(&dtt_device_types, device[0].i, "unknown");
   if (device[0].i == DT_DEVICE_TYPE_CPU) return sprintf(text, "%s", name);
   return sprintf(text, "%s:%d", name, (int)device[1].i);
 }

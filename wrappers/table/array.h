@@ -1,0 +1,111 @@
+/* For languages whose compiler knows a value's type and hands over where it lies: elements and
+ * arrays in memory of the language's, of any rank and width. */
+#ifndef DUMBTORCH_ARRAY_H
+#define DUMBTORCH_ARRAY_H
+
+#include "wrappers/table/frame.h"
+
+enum { DTT_MAX_RANK = 15 };
+
+typedef struct dtt_array {
+  dtt_kind kind; /* of the elements: a BOOL, I64, F64 or STR of `bytes` bytes */
+  int64_t bytes;
+  char* at;
+  char pad; /* what fills up a text that is shorter, or 0 */
+  int rank;
+  int64_t size[DTT_MAX_RANK], step[DTT_MAX_RANK]; /* from one element to the next, in bytes */
+} dtt_array;
+
+/* An element. An integer is an address where no number is meant. */
+static inline dtt_given dtt_element(dtt_frame* f, const dtt_item* item, const dtt_array* a,
+                                    const char* at) {
+  const int is_number = item->kind <= DTT_F64 && item->kind != DTT_TENSOR;
+  dtt_given v = {a->kind, {0}, a->bytes, NULL, NULL};
+  if (a->kind == DTT_I64) {
+    if (!is_number) v.kind = (dtt_kind)item->kind, v.of = (const dtt_handle*)item->of;
+    v.value.i = a->bytes == 8   ? *(const int64_t*)at
+                : a->bytes == 4 ? *(const int32_t*)at
+                : a->bytes == 2 ? *(const int16_t*)at
+                                : *(const int8_t*)at;
+  } else if (a->kind == DTT_F64) {
+    v.value.f = a->bytes == 4 ? (double)*(const float*)at : *(const double*)at;
+  } else if (a->kind == DTT_STR) {
+    while (item->kind != DTT_BYTES && a->pad && v.n > 0 && at[v.n - 1] == a->pad) v.n--;
+    v.value.p = dtt_copy(f, at, v.n);
+  } else {
+    v.value.i = *at != 0;
+  }
+  return v;
+}
+
+/* Gives argument i, one value or a list. */
+static inline void dtt_give_array(dtt_frame* f, int32_t i, const dtt_array* a) {
+  const dtt_item* item = f->function->args + i;
+  dtt_cell* at = f->args + item->cell;
+  int64_t k;
+  if (a->rank != item->is_list) {
+    dtt_refuse_kind(f, item, NULL);
+  } else if (!item->is_list) {
+    const dtt_given v = dtt_element(f, item, a, a->at);
+    dtt_give(f, item, &v, at);
+  } else {
+    dtt_give_list(f, item, at, a->size[0]);
+    for (k = 0; k < at[1].i; k++) {
+      const dtt_given v = dtt_element(f, item, a, a->at + k * a->step[0]);
+      dtt_give_listed(f, item, &v, at, k);
+    }
+  }
+}
+
+/* 0: tensors have no such elements. */
+static inline dt_dtype dtt_dtype_of(const dtt_array* a) {
+  static const dt_dtype integers[] = {0, DT_DTYPE_INT8, DT_DTYPE_INT16, 0, DT_DTYPE_INT32, 0, 0,
+                                      0, DT_DTYPE_INT64};
+  if (a->kind == DTT_I64 && a->bytes <= 8) return integers[a->bytes];
+  if (a->kind != DTT_F64) return 0;
+  return a->bytes == 4 ? DT_DTYPE_FLOAT32 : a->bytes == 8 ? DT_DTYPE_FLOAT64 : 0;
+}
+
+/* A tensor that looks at the array: it has its sizes, and its order in memory becomes strides. */
+static inline dt_status dtt_look_at(const dtt_array* a, dt_tensor** out) {
+  int64_t stride[DTT_MAX_RANK], last = 0;
+  const dt_dtype dtype = dtt_dtype_of(a);
+  int i;
+  if (!dtype)
+    return dt_error_set(DT_STATUS_TYPE_ERROR,
+                        "an array is of reals of 4 or 8 bytes, or of integers, to be a tensor");
+  for (i = 0; i < a->rank; i++) {
+    stride[i] = a->step[i] / a->bytes;
+    if (a->size[i] <= 0) last = -1;
+    if (last >= 0) last += (a->size[i] - 1) * stride[i];
+  }
+  return dt_from_blob(a->at, (last + 1) * a->bytes, a->size, a->rank, stride, a->rank, dtype,
+                      DT_DEVICE_TYPE_CPU, 0, NULL, NULL, out);
+}
+
+/* A copy, in the same order. */
+static inline dt_status dtt_from_array(const dtt_array* a, dt_tensor** out) {
+  dt_tensor* view = NULL;
+  dt_status status = dtt_look_at(a, &view);
+  *out = NULL;
+  if (!status) status = dt_clone(view, DT_MEMORY_FORMAT_PRESERVE, out);
+  dt_tensor_release(view);
+  return status;
+}
+
+/* Fills an array that has the tensor's sizes; the elements are converted to its kind. */
+static inline dt_status dtt_to_array(dt_tensor* x, const dtt_array* a) {
+  dt_tensor* view = NULL;
+  int64_t size[DTT_MAX_RANK], n = 0, i;
+  dt_status status = dt_tensor_shape(x, size, DTT_MAX_RANK, &n);
+  int same = n == a->rank;
+  for (i = 0; same && i < n; i++) same = size[i] == a->size[i];
+  if (!status && !same)
+    status = dt_error_set(DT_STATUS_VALUE_ERROR, "the array has not the tensor's shape");
+  if (!status) status = dtt_look_at(a, &view);
+  if (!status) status = dt_copy_(view, x, 0);
+  dt_tensor_release(view);
+  return status;
+}
+
+#endif
