@@ -49,6 +49,7 @@ MAY_INCLUDE = {
         "kernels/abi.h",
         "kernels/tool.h",
         "kernels/calls/pointwise.h",
+        "kernels/channel_order.h",
         "kernels/cpu_flags.h",
         "kernels/dtype.def",
         "kernels/dtype.h",
