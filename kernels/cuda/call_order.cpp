@@ -35,11 +35,12 @@ std::vector<int> CallOrder::add(const std::vector<Touched>& touched) {
       if (behind_[call][i]) behind[i] = true;
     }
   }
-  // Who comes later and would wait for what this call overwrites waits for this call.
+  // Who comes later and would wait for what this call overwrites waits for this call, and so does
+  // who overwrites what this call reads: for those behind it, too.
   for (const Touched& mine : touched) {
-    if (!mine.is_written) continue;
     const auto gone = std::remove_if(touches_.begin(), touches_.end(), [&](const Touch& touch) {
-      return contains(mine, touch.memory);
+      return contains(mine, touch.memory) &&
+             (mine.is_written || (!touch.memory.is_written && behind[touch.call]));
     });
     touches_.erase(gone, touches_.end());
   }

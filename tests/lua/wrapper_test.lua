@@ -60,6 +60,13 @@ check.case("indices", function()
   check.error("tensor: an element is a string", dt.tensor, {"x"})
 end)
 
+check.case("more elements than can be counted", function()
+  local data = {1, 1}
+  for _ = 1, 60 do data = {data, data} end  -- 2 ^ 61, whose bytes overflow
+  check.error("out of memory", dt.tensor, data)
+  check.error("out of memory", dt.tensor, {{data, data}, {data, data}, {data, data}, {data, data}})
+end)
+
 check.case("fields that are set, and what is in force", function()
   local x = dt.tensor({1, 2}, dt.float32, true)
   x.grad = dt.ones({2})

@@ -27,7 +27,7 @@ def test_conversions_with_memory_format(both, same):
         "'cpu', 'cpu'", "t.float, 'cpu'", "t.float, t.float", "'cpu', t.float, 3", "'cpu', False", "t.channels_last",
         "'cpu', t.float, False, t.channels_last", "'cpu', t.float, False, True, True", "[1]", "t.ones(2), 'cpu'",
         "t.ones(2), t.float64", "t.ones(2), dtype=t.float64", "t.float64, dtype=t.float32", "'cpu', device='cpu'",
-        "t.float64, None", "foo=1",
+        "t.float64, None", "foo=1", "t.ones(2), other=t.ones(2)",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("what", ["t.ones(2)", "t.nn.Linear(2, 2)"])

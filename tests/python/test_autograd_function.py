@@ -161,5 +161,41 @@ def test_arguments_that_do_not_fit(text, refusals):
     assert ours == theirs
 
 
-def test_named_arguments_of_a_plain_forward(both, same):
-    same(*both(lambda t: scaled(t, lambda ctx, x, y=5: x * y, False).apply(t.ones(2), y=4)))
+NAMED = ["f(x, y=y)", "f(y=y, x=x)", "f(x, y, k=3)", "f(x, k=3, y=y)"]
+
+
+@pytest.mark.parametrize("text", NAMED)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_named_arguments_of_a_plain_forward(text, count, both, same):
+    """They have their places among the gradients, whose number has to fit."""
+
+    def run(t):
+        def backward(ctx, g):
+            return (g * 5, g * 7, None)[:count]
+
+        def forward(ctx, x, y=None, k=2):
+            return x * y * k
+
+        body = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        f = type("Named", (t.autograd.Function,), body).apply
+        x, y = (t.tensor(v, requires_grad=True) for v in (3.0, 4.0))
+        out = eval(text, {"f": f, "x": x, "y": y})
+        try:
+            out.backward()
+        except RuntimeError as error:
+            return str(error).split("function ")[1]
+        return out, x.grad, y.grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "text", ["f(x, z=2)", "f(x, x=x)", "f(ctx=1, x=x)", "f(k=2, x=x)", "f(x, rest=1)"]
+)
+def test_names_that_a_plain_forward_does_not_take(text, refusals):
+    def run(t):
+        f = scaled(t, lambda ctx, x, y=1, k=2, *rest, z=1: x, False).apply
+        eval(text, {"f": f, "x": t.ones(())})
+
+    ours, theirs = refusals(run, TypeError)
+    assert ours == theirs

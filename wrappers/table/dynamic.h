@@ -303,9 +303,11 @@ static inline void dtt_read_elements(void* L, dtt_frame* f, int slot, dtt_nest* 
                                      dtt_item* item, dtt_cell* at) {
   int64_t i, n = 1;
   dtt_measure(L, slot, nest);
-  for (i = 0; i < nest->n_sizes; i++) n *= nest->size[i];
-  nest->elements = (dtt_given*)dtt_lend(f, n * (int64_t)sizeof *nest->elements);
-  if (n && !f->status) dtt_read_nest(L, f, slot, 0, nest);
+  for (i = 0; i < nest->n_sizes; i++)
+    if (__builtin_mul_overflow(n, nest->size[i], &n)) n = INT64_MAX;
+  nest->elements = (dtt_given*)dtt_lend_each(f, n, sizeof *nest->elements);
+  if (f->status) return;
+  if (n) dtt_read_nest(L, f, slot, 0, nest);
   if (n && !nest->reals) item->kind = nest->bools == n ? DTT_BOOL : DTT_I64;
   dtt_give_list(f, item, at, n);
   for (i = 0; i < n && !f->status; i++) {
@@ -379,7 +381,7 @@ static inline dt_status dtt_to_lists(void* L, dtt_frame* f) {
   if (!f->status) status = dt_tensor_shape(x, size, 64, &n_sizes);
   if (!f->status && !status) status = dt_tensor_dtype(x, &dtype);
   for (i = 0; i < n_sizes; i++) n *= size[i];
-  cells = (dtt_cell*)dtt_lend(f, n * (int64_t)sizeof *cells);
+  cells = (dtt_cell*)dtt_lend_each(f, n, sizeof *cells);
   if (f->status || status) return status ? status : (dt_status)f->status;
   is_real = strstr(dtt_value_name(&dtt_dtypes, dtype, ""), "float") != NULL;
   if (!is_real) kind = dtype == DT_DTYPE_BOOL ? DTT_BOOL : DTT_I64;

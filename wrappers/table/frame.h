@@ -46,6 +46,12 @@ static inline void* dtt_lend(dtt_frame* f, int64_t bytes) {
   return room->data;
 }
 
+/* The same for n elements. More than can be counted is more than there is. */
+static inline void* dtt_lend_each(dtt_frame* f, int64_t n, int64_t bytes) {
+  int64_t all;
+  return dtt_lend(f, __builtin_mul_overflow(n, bytes, &all) ? INT64_MAX : all);
+}
+
 /* A copy that lives as long as the frame; no text at all if memory runs out. */
 static inline void* dtt_copy(dtt_frame* f, const void* bytes, int64_t n) {
   void* room = dtt_lend(f, n);

@@ -470,10 +470,11 @@ def rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
 
 def _to_arguments(args: tuple, kwargs: dict) -> dict:
     """What the arguments of to() stand for: (device, dtype, flags), (dtype, flags) or (tensor, flags)."""
-    other = kwargs.pop("other", None)
     names, rest = ["device", "dtype", "non_blocking", "copy"], args
     if args and isinstance(args[0], Tensor):
         other, rest = args[0], args[1:]
+    else:
+        other = kwargs.pop("other", None)
     given = {} if other is None else {"device": other.device, "dtype": other.dtype}
     if other is not None:
         del names[:2]
@@ -484,6 +485,7 @@ def _to_arguments(args: tuple, kwargs: dict) -> dict:
     if (
         len(rest) > len(names)
         or given.keys() & kwargs.keys()
+        or "other" in kwargs
         or not all(_fits(*pair) for pair in found.items())
     ):
         words = [type(a).__name__ for a in args]

@@ -116,7 +116,9 @@ class Function(metaclass=FunctionMeta):
     def apply(cls, *args, **kwargs):
         sets_up = cls.setup_context is not Function.setup_context
         if sets_up:
-            args, kwargs = _bound(cls.forward, args, kwargs), {}
+            args = _bound(cls.forward, args, kwargs)
+        elif kwargs:
+            args = _placed(cls.forward, args, kwargs)
         tensors = [a for a in args if isinstance(a, TensorBase)]
         ctx = Context(tuple(isinstance(a, TensorBase) and a.requires_grad for a in args))
         recording = _ops.is_grad_enabled() and any(ctx.needs_input_grad)
@@ -125,7 +127,7 @@ class Function(metaclass=FunctionMeta):
                 result = cls.forward(*args)
                 cls.setup_context(ctx, args, result)
             else:
-                result = cls.forward(ctx, *args, **kwargs)
+                result = cls.forward(ctx, *args)
         outputs = result if isinstance(result, tuple) else (result,)
         if not all(_is_in(x, outputs) for x in ctx._dirty):
             raise RuntimeError(
@@ -146,6 +148,28 @@ def _bound(forward, args: tuple, kwargs: dict) -> tuple:
     for name in bound.kwargs:
         raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
     return bound.args
+
+
+def _placed(forward, args: tuple, kwargs: dict) -> tuple:
+    """The arguments of a call by position, of a forward that takes ctx. No defaults: backward gives a gradient for
+    each argument that was given."""
+    import inspect
+
+    parameters = list(inspect.signature(forward).parameters.values())[1:]
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    for name in kwargs:
+        if name not in names:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+        if name in names[: len(args)]:
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+    placed = list(args)
+    for name in names[len(args) : max(map(names.index, kwargs)) + 1]:
+        if name not in kwargs:
+            raise TypeError(
+                f"forward() missing required argument: '{name}' (position {len(placed)})"
+            )
+        placed.append(kwargs[name])
+    return tuple(placed)
 
 
 class InplaceFunction(Function):
