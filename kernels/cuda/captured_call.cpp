@@ -63,9 +63,12 @@ CapturedCall::CapturedCall(const dt_stream* stream, const dt_call* call, int64_t
   }
   std::vector<Touched> touched = touched_by(call, workspace_bytes);
   std::sort(before.begin(), before.end());
-  // Somebody else has sent something, or waits for it. What follows waits for this call, too: a
-  // graph that begins in several places takes longer to begin.
-  if (before != order_->left || order_->nodes.empty()) {
+  // Somebody else has sent something, or waits for it, or the calls are so many that it takes long
+  // to compare them. What follows waits for this call, too: a graph that begins in several places
+  // takes longer to begin.
+  constexpr size_t kMostCalls = 4096;
+  const size_t calls = order_->nodes.size();
+  if (before != order_->left || calls == 0 || calls > kMostCalls) {
     order_->calls.clear();
     order_->calls.add({kEverything});
     order_->nodes = {before};

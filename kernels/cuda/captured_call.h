@@ -25,7 +25,8 @@ cudaStreamCaptureStatus nodes_before(cudaStream_t stream, std::vector<cudaGraphN
 
 // While it lives, a kernel is sent behind what its call has to wait for. Before and after, the
 // stream waits for all calls, so nothing else needs to know of it: copies, events, other streams
-// and kernels of other people are ordered as ever.
+// and kernels of other people are ordered as ever. A stream belongs to one thread as long as it is
+// captured.
 class CapturedCall {
  public:
   CapturedCall(const dt_stream* stream, const dt_call* call, int64_t workspace_bytes);

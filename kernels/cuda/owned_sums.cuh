@@ -2,11 +2,11 @@
 // sort and two more. A block owns some destinations. It looks at the keys of all positions, puts
 // those of its own destinations in order, and adds up their slices. Nobody else writes there, and
 // the order is that of the positions, so the result is always the same: it follows from the keys
-// and the shape of a slice, not from how many blocks there are.
+// and the shapes, not from the device.
 //
 // As long as a block has all keys in its registers, that costs less than one more kernel would.
-// Destinations
-// are dealt out in turns, so that positions which choose neighbours are spread over blocks.
+// Destinations are dealt out in turns, so that positions which choose neighbours are spread over
+// blocks.
 #pragma once
 
 #include <algorithm>

@@ -107,15 +107,17 @@ CHANGE = [
 ]
 
 
-def random_calls(seed):
+def random_calls(seed, n):
     """Calls on tensors that live on, on parts of them and on what calls before have made, in the order of a program."""
     rng = random.Random(seed)
-    state = [dt.randn(64, 64, device="cuda") for _ in range(6)]
-    index = dt.randint(0, 64, (200,), device="cuda")
+    state = [dt.randn(n, n, device="cuda") for _ in range(6)]
+    index = dt.randint(0, n, (200,), device="cuda")
 
     def part(x):
-        first = rng.randrange(33)
-        return rng.choice([x, x.t(), x[:, ::2].repeat(1, 2), x[first : first + 32].repeat(2, 1)])
+        first = rng.randrange(n // 2 + 1)
+        return rng.choice(
+            [x, x.t(), x[:, ::2].repeat(1, 2), x[first : first + n // 2].repeat(2, 1)]
+        )
 
     def calls():
         tensors = list(state)
@@ -130,13 +132,15 @@ def random_calls(seed):
 
 
 @needs_gpu
+@pytest.mark.parametrize("n", [64, 1024])
 @pytest.mark.parametrize("seed", range(8))
-def test_captured_calls_keep_their_order(seed):
-    """A graph runs calls at the same time that have nothing to do with each other, and only those."""
+def test_captured_calls_keep_their_order(seed, n):
+    """A graph runs calls at the same time that have nothing to do with each other, and only those; also where the
+    memory of large ones is taken again."""
     results = {}
     for captured in (False, True):
         dt.manual_seed(seed)
-        state, calls = random_calls(seed)
+        state, calls = random_calls(seed, n)
         run = dt.capture(calls, warmup=0) if captured else calls
         run()
         results[captured] = [x.tolist() for x in state]
