@@ -68,7 +68,6 @@ IN_PLACE = {
     "normal_": lambda x: x.normal_(0, -1),
     "bernoulli_": lambda x: x.bernoulli_(2.0),
     "random_": lambda x: x.random_(5, 5),
-    "random_ range": lambda x: x.random_(0, 2**62),
     "bitwise_and_": lambda x: x.bitwise_and_(1),
     "fill_ tensor": lambda x: x.fill_(dt.ones(2)),
     "div_ mode": lambda x: x.div_(2, rounding_mode="up"),
