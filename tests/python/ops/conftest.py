@@ -3,13 +3,11 @@
 import gc
 import os
 import pathlib
-import re
 import sys
-import traceback
 
 import dumbtorch as dt
 import pytest
-from oracle import is_older
+from by_op import unconfirmed
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
@@ -36,23 +34,14 @@ def pytest_collection_modifyitems(items):
     items[:] = items[SHARD::SHARDS]
 
 
-# What older versions refuse: derivatives, dtypes, modes; and products of bools that they do not refuse.
-LACKS = re.compile(
-    r"is restricted to|has no attribute 'linear_cross_entropy'|^(?!.*PyTorch).*not implemented|einsum: .* for .?'Bool"
-)
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call():
     """What an older PyTorch lacks, it cannot confirm."""
     try:
         return (yield)
     except Exception as error:
-        torch = sys.modules.get("torch")
-        raised_in = pathlib.Path(traceback.extract_tb(error.__traceback__)[-1].filename)
-        is_ours = pathlib.Path(dt.__file__).parent in raised_in.parents
-        if torch and is_older(torch) and not is_ours and LACKS.search(str(error)):
-            pytest.skip(f"PyTorch {torch.__version__}: {error}")
+        if reason := unconfirmed(error):
+            pytest.skip(reason)
         raise
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from by_op import by_op
 from harness import DEVICE, TOLERANCE, as_list, dumbtorch, needs_torch, tensors, to_numpy, torch
 from rows import ROWS
 
@@ -54,7 +55,7 @@ CASES = [
 
 @needs_torch
 @pytest.mark.skipif(DEVICE != "cpu", reason="the oracle runs on the CPU, whose policies are others")
-@pytest.mark.parametrize("row", CASES, ids=lambda row: row.id)
+@by_op(CASES)
 def test_row(row):
     for dtype, lower in PAIRS:
         if row.op in RECURRENT and dtype == "bfloat16" and lower == "float16":

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import pytest
+from by_op import by_op
 from harness import (
     as_list,
     assert_close,
@@ -62,12 +62,6 @@ ENDS_SOONER = {
 }
 
 
-def parametrize(rows):
-    return pytest.mark.parametrize(
-        "row", [pytest.param(r, id=f"{k}-{r.id}") for k, r in enumerate(rows)]
-    )
-
-
 def total(outputs):
     """The sum of all that can be differentiated, or None."""
     parts = [
@@ -110,7 +104,7 @@ def gradients_after_write(library, row, target):
         return "refused"
 
 
-@parametrize(DIFFERENTIABLE)
+@by_op(DIFFERENTIABLE)
 def test_written_after_use(row):
     """What PyTorch allows to be overwritten may be, and its gradients come out. What it refuses is refused, or the
     gradients are those of what the op saw: never of something else."""
@@ -141,7 +135,7 @@ def strides(x):
     return [s for s, n in zip(x.stride(), x.shape) if n != 1]
 
 
-@parametrize([r for r in DIFFERENTIABLE if r.op != "linalg_cond" or r.torch_orders])
+@by_op([r for r in DIFFERENTIABLE if r.op != "linalg_cond" or r.torch_orders])
 def test_grad_has_the_memory_order_of_its_tensor(row):
     for layout in LAYOUTS:
         if layout != "contiguous" and not (
@@ -161,7 +155,7 @@ def test_grad_has_the_memory_order_of_its_tensor(row):
         assert found[0] == found[1], layout
 
 
-@parametrize(DIFFERENTIABLE)
+@by_op(DIFFERENTIABLE)
 def test_constant_gradients_can_be_differentiated(row):
     """Where a gradient is constant, PyTorch gives zeros for some ops' derivatives of it and an error for the others'.
     Scripts rely on the zeros."""

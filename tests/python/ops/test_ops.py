@@ -6,6 +6,7 @@ from itertools import zip_longest
 
 import numpy as np
 import pytest
+from by_op import by_op
 from harness import (
     arrays,
     as_list,
@@ -33,13 +34,7 @@ def layouts_of(row):
     ]
 
 
-def parametrize(rows):
-    return pytest.mark.parametrize(
-        "row", [pytest.param(r, id=f"{k}-{r.id}") for k, r in enumerate(rows)]
-    )
-
-
-@parametrize(ROWS)
+@pytest.mark.parametrize("row", [pytest.param(r, id=f"{k}-{r.id}") for k, r in enumerate(ROWS)])
 def test_values(row):
     for dtype in row.all_dtypes:
         for layout in layouts_of(row):
@@ -52,7 +47,7 @@ def test_values(row):
                 assert_close(y, expected, row, f"{dtype}, {layout}, output {k}")
 
 
-@parametrize([r for r in ROWS if r.inplace])
+@by_op([r for r in ROWS if r.inplace])
 def test_inplace_values(row):
     """The in-place twin gives what PyTorch's gives in every dtype, or is refused like it."""
     for dtype in ALL:
@@ -71,7 +66,7 @@ def write_in_place(library, row, dtype):
     return arguments[0]
 
 
-@parametrize([r for r in ROWS if r.inplace and r.orders])
+@by_op([r for r in ROWS if r.inplace and r.orders])
 def test_inplace(row):
     """It writes into the same memory, and its gradients are those of PyTorch's."""
     for layout in ("contiguous", "transposed", "sliced"):
@@ -95,18 +90,22 @@ def check_inplace(row, layout):
             assert_close(y, expected, row, f"{layout}, in place")
 
 
-@parametrize([r for r in ROWS if min(r.orders, r.torch_orders)])
+@by_op([r for r in ROWS if min(r.orders, r.torch_orders)])
 def test_gradients(row):
     for layout in layouts_of(row):
         check_gradients(row, "float64", layout, min(row.orders, row.torch_orders))
     check_gradients(row, "float32", "contiguous", 1)
 
 
-@parametrize([r for r in ROWS if min(r.orders, r.torch_orders) and "float32" in r.dtypes])
-@pytest.mark.parametrize("dtype", NARROW_FLOATS)
-def test_narrow_gradients(row, dtype):
+@by_op([r for r in ROWS if min(r.orders, r.torch_orders) and "float32" in r.dtypes])
+def test_narrow_gradients(row):
     """Every step of a backward is rounded: the result is as near to the one in float64 as PyTorch's is, or by twice
     the rounding of one number."""
+    for dtype in NARROW_FLOATS:
+        check_narrow_gradients(row, dtype)
+
+
+def check_narrow_gradients(row, dtype):
     exact = derivatives(torch, row, "float64", "contiguous", 1, rounded_to=dtype)
     ours, theirs = (derivatives(t, row, dtype, "contiguous", 1) for t in (dumbtorch, torch))
     for y, expected, truth in zip_longest(*(sum(d, []) for d in (ours, theirs, exact))):
@@ -156,7 +155,16 @@ def test_a_lost_gradient_is_seen(lost):
     assert_gradients_close(lost, [[torch.zeros(2)]], ROWS[0], "contiguous")
 
 
-@parametrize([r for r in ROWS if r.orders and r.differentiable])
+def test_the_row_that_fails_is_named():
+    def fails(row):
+        assert row is not ROWS[1]
+
+    with pytest.raises(AssertionError) as caught:
+        by_op(ROWS)(fails)(ROWS[:2])
+    assert ROWS[1].id in caught.value.__notes__[0]
+
+
+@by_op([r for r in ROWS if r.orders and r.differentiable])
 def test_gradients_against_finite_differences(row):
     """The derivative of each order along one direction, against the difference quotient of the order before."""
     step = 1e-5
@@ -205,7 +213,7 @@ def shifted(row, amount: float):
     return leaves, arguments
 
 
-@parametrize([r for r in ROWS if r.orders])
+@by_op([r for r in ROWS if r.orders])
 def test_fast_backward_equals_the_formulas(row):
     """Without a graph of the backward, gradients come from kernels; with one, from formulas over tensors."""
     for dtype in ("float32", "float64"):

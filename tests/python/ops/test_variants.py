@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 
-import pytest
+from by_op import by_op
 from harness import (
     DEVICE,
     as_list,
@@ -73,24 +73,18 @@ def check_everything(row):
         assert_gradients_close(ours, theirs, row, "contiguous")
 
 
-def parametrize(rows):
-    return pytest.mark.parametrize(
-        "row", [pytest.param(r, id=f"{k}-{r.id}") for k, r in enumerate(rows)]
-    )
-
-
-@parametrize([r for r in ROWS if set(ALL) - set(r.dtypes) and elements(r) <= MANY])
+@by_op([r for r in ROWS if set(ALL) - set(r.dtypes) and elements(r) <= MANY])
 def test_other_dtypes(row):
     for dtype in ALL:
         if dtype not in row.dtypes:
             check(row, dtype)
 
 
-@parametrize(variants(ROWS, emptied))
+@by_op(variants(ROWS, emptied))
 def test_empty(row):
     check_everything(row)
 
 
-@parametrize(variants(ROWS, flattened))
+@by_op(variants(ROWS, flattened))
 def test_0d(row):
     check_everything(row)

@@ -3,7 +3,7 @@ where PyTorch's may?"""
 
 from __future__ import annotations
 
-import pytest
+from by_op import by_op
 from harness import as_list, dumbtorch, needs_torch, tensors, torch
 from rows import ROWS
 from test_variants import REFUSALS
@@ -11,14 +11,7 @@ from variants import emptied, flattened, variants
 
 pytestmark = needs_torch
 
-parametrize = pytest.mark.parametrize(
-    "row",
-    [
-        pytest.param(r, id=f"{k}-{r.id}")
-        for k, r in enumerate([*ROWS, *variants(ROWS, emptied), *variants(ROWS, flattened)])
-    ],
-)
-
+WITH_VARIANTS = [*ROWS, *variants(ROWS, emptied), *variants(ROWS, flattened)]
 
 # docs/differences.md: PyTorch shows a hidden tensor of another shape.
 HIDDEN = {
@@ -63,7 +56,7 @@ def views(_library, y, arguments):
     return y._is_view(), y.numel() > 0 and y.data_ptr() in places
 
 
-@parametrize
+@by_op(WITH_VARIANTS)
 def test_views(row):
     for dtype in {row.dtypes[0], row.dtypes[-1]}:
         for grad in {False, bool(row.orders) and dtype.startswith("float")}:
@@ -79,7 +72,7 @@ def can_be_written(library, y, _arguments) -> bool:
     return y.requires_grad
 
 
-@parametrize
+@by_op(WITH_VARIANTS)
 def test_writes_after_no_grad(row):
     """What was computed without recording is written with recording, unless it is a view."""
     check(row, row.dtypes[0], False, can_be_written, True)
