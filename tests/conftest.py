@@ -1,8 +1,12 @@
-"""Who runs which test, where several processes do (`pytest -n`)."""
+"""Who runs which test, where several processes do (`pytest -n`), and on how many threads PyTorch does."""
 
 import gc
+import os
 
 import pytest
+
+# For PyTorch, and for that of the processes which tests begin: waiting for a second thread takes longer than their work.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 try:
     from xdist.scheduler import LoadFileScheduling

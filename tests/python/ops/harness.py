@@ -16,8 +16,6 @@ try:
     import torch
 except ModuleNotFoundError:
     torch = None
-else:
-    torch.set_num_threads(1)  # rows are small: waiting for a second thread takes longer
 
 # Each test is skipped and counted, not the file as one: conftest.py says how many rows that were.
 needs_torch = pytest.mark.skipif(torch is None, reason="PyTorch is the oracle of these tests")
