@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-# For PyTorch, and for that of the processes which tests begin: waiting for a second thread takes longer than their work.
+# For PyTorch, also of processes that tests begin: waiting for a second thread takes longer than what it would do.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 try:
