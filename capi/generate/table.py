@@ -14,7 +14,7 @@ from .text import GENERATED, call
 
 _TOP = f"""\
 /* {GENERATED} */
-#include "table.h"
+#include "wrappers/table/frame.h"
 
 #include <math.h>
 """
@@ -103,7 +103,7 @@ class _Table:
         ]
         for i, (value, member) in enumerate(zip(values, members, strict=True)):
             lines.append(f"  args[{i}].{member} = {'(void *)' if member == 'p' else ''}{value};")
-        run = f"dtt_run(&callback_{h.name}, user_data, args, results)"
+        run = f"dtt_answer(&callback_{h.name}, user_data, args, results)"
         lines += [f"  status = {run};"]
         for i, r in enumerate(h.results):
             kind = r.parameters[0].type[:-1].rstrip()

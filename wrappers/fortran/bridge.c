@@ -116,17 +116,12 @@ void dtf_give_back(frame* f, any* handles) {
 
 void dtf_dispatch(const char* name, int64_t length, frame* f); /* dumbtorch.gen.f90 */
 
-static dt_status dispatch(frame* f) {
+dt_status dtt_run(frame* f) {
   const dtt_item* item = f->callback->args;
   for (int32_t i = 0; i < f->callback->n_args; i++, item++)
     take(f, item, f->args + 2 * i, f->args + 2 * i);
   dtf_dispatch(f->callback->name, (int64_t)strlen(f->callback->name), f);
   return (dt_status)f->status;
-}
-
-dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
-                  dtt_cell* results) {
-  return dtt_answer(callback, user_data, args, results, dispatch);
 }
 
 void dtt_drop(void* user_data) {

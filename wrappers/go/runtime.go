@@ -311,8 +311,8 @@ func dtgoDrop(user C.uintptr_t) { cgo.Handle(user).Delete() }
 
 // What a function of the user's returns or panics with becomes the error of the call that ran it.
 //
-//export dtgoRun
-func dtgoRun(f *C.dtt_frame) (status C.dt_status) {
+//export dtt_run
+func dtt_run(f *C.dtt_frame) (status C.dt_status) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			message := C.CString(fmt.Sprint(reason))

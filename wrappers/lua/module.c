@@ -357,7 +357,7 @@ static int run_callback(lua_State* L) {
   return 0;
 }
 
-static dt_status answer(dtt_frame* f) {
+dt_status dtt_run(dtt_frame* f) {
   lua_State* L = (lua_State*)dtt_runner(f);
   const char* message;
   int i;
@@ -373,11 +373,6 @@ static dt_status answer(dtt_frame* f) {
   f->status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
   set_at(L, LUA_REGISTRYINDEX, &pending_key); /* to be raised as it is */
   return (dt_status)f->status;
-}
-
-dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
-                  dtt_cell* results) {
-  return dtt_answer(callback, user_data, args, results, answer);
 }
 
 /* ---- what prelude.lua makes the module of */

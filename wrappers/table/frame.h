@@ -346,10 +346,9 @@ static inline dt_status dtt_give_back(dtt_frame* f) {
   return DT_STATUS_OK;
 }
 
-/* Runs `body`, for which each argument has two cells in f->args. */
+/* What the library calls, with the callback's cells. */
 static inline dt_status dtt_answer(const dtt_callback* callback, void* user_data,
-                                   const dtt_cell* args, dtt_cell* results,
-                                   dt_status (*body)(dtt_frame* f)) {
+                                   const dtt_cell* args, dtt_cell* results) {
   dtt_frame f;
   dt_status status = DT_STATUS_OK;
   int32_t i;
@@ -358,7 +357,7 @@ static inline dt_status dtt_answer(const dtt_callback* callback, void* user_data
   f.user_data = (uintptr_t)user_data;
   for (i = 0; !status && i < callback->n_args; i++)
     status = dtt_keep(&f, callback->args + i, args + callback->args[i].cell, f.args + 2 * i);
-  if (!status) status = body(&f);
+  if (!status) status = dtt_run(&f);
   if (!status && callback->n_results) *results = f.results[0];
   dtt_end(&f);
   return status;

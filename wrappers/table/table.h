@@ -68,7 +68,7 @@ typedef struct dtt_item {
   uint8_t count;       /* one number stands for so many equal ones; 0: only a list will do */
 } dtt_item;
 
-/* A function of the user's. The library calls dtt_run with the callback's cells. */
+/* A function of the user's. */
 typedef struct dtt_callback {
   const char* name;
   const dtt_item *args, *results;
@@ -97,9 +97,10 @@ extern const dtt_function dtt_tensor, dtt_tolist;
 extern const dtt_enum dtt_device_types, dtt_dtypes;
 extern const dtt_handle dtt_handle_tensor;
 
-/* The language defines these: they run a callback and forget its user data. */
-dt_status dtt_run(const dtt_callback* callback, void* user_data, const dtt_cell* args,
-                  dtt_cell* results);
+/* The language defines these: they run a callback, for which each argument has two cells in the
+ * frame's args (frame.h), and forget its user data. */
+struct dtt_frame;
+dt_status dtt_run(struct dtt_frame* f);
 void dtt_drop(void* user_data);
 
 /* The name of an enum's value, or `unknown` of one that is newer than this table. */
