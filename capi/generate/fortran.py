@@ -61,6 +61,22 @@ OPERATORS = {
     "le": "<=", "gt": ">", "ge": ">=", "and": ".and.", "or": ".or.", "neg": "-", "invert": ".not.",
 }  # fmt: skip
 _NUMBERS = ("real(real32)", "real(real64)", "integer(int32)", "integer(int64)")
+_SCALARS = (*_NUMBERS, "logical")
+
+_GIVE = """\
+! An argument that may be a tensor or a number.
+subroutine give(f, i, x)
+  type(frame), intent(inout) :: f
+  integer, intent(in) :: i
+  class(*), intent(in) :: x
+  select type (x)
+  class is (object)
+    call dtf_give_tensor(f, i, handle_of(x))
+  {}
+  class default
+    call dtf_refuse(f, i)
+  end select
+end subroutine"""
 
 # What a type of bridge.c is to Fortran, if it is no integer of 8 bytes: addresses are.
 _C_TYPES = {
@@ -68,6 +84,16 @@ _C_TYPES = {
     "int32_t": "integer(c_int32_t), value",
     "dtt_cell*": "integer(c_int64_t), dimension(*)",
 }  # fmt: skip
+
+
+_DISPATCH = """\
+! Runs the procedure behind a callback; bridge.c calls it.
+subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
+  integer(c_int64_t), value :: name, length
+  type(frame), intent(inout) :: f
+  character(:), allocatable :: text
+  call take_text(text, name, length)
+  select case (text)"""
 
 
 def generate(plan: Plan) -> dict[str, str]:
@@ -86,10 +112,10 @@ def generate(plan: Plan) -> dict[str, str]:
         _bridge(),
         "contains",
         procedures,
+        _GIVE.format("\n  ".join(f"type is ({n})\n    call dtf_give(f, i, x)" for n in _SCALARS)),
         *map(_copies, plan.classes),
         *(procedure for _, procedure in operators),
         *(_procedure(c, i) for i, c in enumerate(plan.calls)),
-        *map(_run, plan.hooks),
         _dispatch(plan),
         "end module\n",
         "! PyTorch's names, defaults and numbers: docs/fortran.md.",
@@ -315,8 +341,7 @@ def _interface(h: Hook) -> str:
 def _run(h: Hook) -> str:
     values = [*h.inputs, *h.results]
     lines = [
-        f"subroutine run_{h.name}(f)",
-        "type(frame), intent(inout) :: f",
+        f"case ('{h.name}')\n  block",
         f"procedure(dt_{h.name}), pointer :: hook",
         *(f"{declared(v.kind)} :: {v.name}" for v in values),
         "call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)",
@@ -324,19 +349,8 @@ def _run(h: Hook) -> str:
         f"call hook({', '.join(v.name for v in values)})",
         *(_HANDED[_key(r.kind)][1].format(x=r.name) for r in h.results),
     ]
-    return "\n  ".join(lines) + "\nend subroutine"
+    return "\n  ".join([*lines, "end block"])
 
 
 def _dispatch(plan: Plan) -> str:
-    cases = "\n".join(f"  case ('{h.name}')\n    call run_{h.name}(f)" for h in plan.hooks)
-    return f"""\
-! Runs the procedure behind a callback; bridge.c calls it.
-subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
-  integer(c_int64_t), value :: name, length
-  type(frame), intent(inout) :: f
-  character(:), allocatable :: text
-  call take_text(text, name, length)
-  select case (text)
-{cases}
-  end select
-end subroutine"""
+    return "\n".join([_DISPATCH, *map(_run, plan.hooks), "end select", "end subroutine"])

@@ -185,6 +185,15 @@ STORIES = {
             wrong="value",
             error="'value' must be a tensor or a number",
         ),
+        *(
+            call("at", input=v("x"), index=index, wrong="index", error=error)
+            for index, error in (
+                (0.5, "valid indices (got a number with a fraction)"),
+                (True, "valid indices (got "),
+                ([[0, "2"]], "slice indices must be integers"),
+                ([[0, 1, 2, 3]], "a slice has at most three numbers"),
+            )
+        ),
         call("relu", input=2, wrong="input", error="relu: 'input' must be tensor"),
         call(
             "cat",

@@ -8,18 +8,10 @@ local function total(x) return x:sum():item() end
 
 check.case("arguments by position and by name", function()
   local x = dt.tensor({{1, 2, 3}, {4, 5, 6}}, dt.float32)
-  check.same(x:sum(0):size(0), 3)
-  check.same(x:sum({0, 1}):dim(), 0)
   check.same(x:sum({dim = 1, keepdim = true}):dim(), 2)
   check.same(x:sum(1, {keepdim = true}):dim(), 2)
   check.same(dt.sum({input = x}):item(), 21)
-  check.same(dt.zeros({}):dim(), 0)
-  check.same(dt.zeros({2}, {dtype = "int64"}).dtype, dt.int64)
-  check.same(total(dt.add(x, x, {alpha = 0.5})), 31.5)
-  check.same(dt.cat({x, x}, 1):size(1), 6)
-  check.same(nn.functional.max_pool2d(dt.ones({1, 4, 4}), 2):size(2), 2)
   check.same(dt.full({1}, 2.0).dtype, math.type and dt.float32 or dt.int64)
-  check.same(dt.get_default_device(), "cpu")
   check.same(total((x:max({dim = 0}))), 15)
   check.same(nn.functional.interpolate(dt.ones({1, 1, 2, 3}), {scale_factor = 2}):numel(), 24)
 end)
@@ -52,10 +44,6 @@ check.case("indices", function()
   local function at(index) return x[index] end
   check.same(at("1, 1:").shape, {2, 4})
   check.same(at({}).shape, {2, 3, 4})
-  check.error("slice indices must be integers", at, {{0, "2"}})
-  check.error("a slice has at most three numbers", at, {{0, 1, 2, 3}})
-  check.error("valid indices (got a number with a fraction)", at, 0.5)
-  check.error("valid indices (got boolean)", at, true)
   check.error("valid indices (got function)", at, {print})
   check.error("tensor: an element is a string", dt.tensor, {"x"})
 end)
@@ -83,27 +71,18 @@ check.case("fields that are set, and what is in force", function()
   check.same(dt.current_stream("cpu"):native(), 0)
 end)
 
-check.case("callbacks", function()
-  local problem = {} -- any value can be an error, and comes back as it was
+check.case("errors in callbacks", function()
   local y = dt.ones({1}, {requires_grad = true})
+  local hook = y:register_hook(function() return 7 end)
+  check.error("'result' must be tensor, not number", y.backward, y * 1)
+  hook:remove()
+  local problem = {} -- any value can be an error, and comes back as it was
   y:register_hook(function() error(problem) end)
-  local ok, got = pcall(y.backward, y * 1)
-  check.same(ok, false)
-  check.same(rawequal(got, problem), true)
-  local z = dt.ones({1}, {requires_grad = true})
-  z:register_hook(function() return 7 end)
-  check.error("'result' must be tensor, not number", z.backward, z * 1)
-end)
-
--- LuaJIT has compiled check.same by now.
-check.case("many errors in callbacks", function()
-  for i = 1, 300 do check.same(i, i) end
+  for i = 1, 300 do check.same(i, i) end -- LuaJIT has compiled it by now
   for _ = 1, 300 do
-    local y = dt.ones({1}, {requires_grad = true})
-    y:register_hook(function() error({}) end)
     local ok, got = pcall(y.backward, y * 1)
     check.same(ok, false)
-    check.same(type(got), "table")
+    check.same(rawequal(got, problem), true)
   end
 end)
 

@@ -4656,29 +4656,6 @@ contains
     if (.not. present(stat)) error stop text
   end subroutine
 
-  ! An argument that may be a tensor or a number.
-  subroutine give(f, i, value)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: i
-    class(*), intent(in) :: value
-    select type (value)
-    class is (object)
-      call dtf_give_tensor(f, i, handle_of(value))
-    type is (real(real32))
-      call dtf_give(f, i, value)
-    type is (real(real64))
-      call dtf_give(f, i, value)
-    type is (integer(int32))
-      call dtf_give(f, i, value)
-    type is (integer(int64))
-      call dtf_give(f, i, value)
-    type is (logical)
-      call dtf_give(f, i, value)
-    class default
-      call dtf_refuse(f, i)
-    end select
-  end subroutine
-
   ! ---- results
 
   function words_at(address, n) result(words)
@@ -4742,6 +4719,28 @@ contains
     call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
   end subroutine
 
+! An argument that may be a tensor or a number.
+subroutine give(f, i, x)
+  type(frame), intent(inout) :: f
+  integer, intent(in) :: i
+  class(*), intent(in) :: x
+  select type (x)
+  class is (object)
+    call dtf_give_tensor(f, i, handle_of(x))
+  type is (real(real32))
+    call dtf_give(f, i, x)
+  type is (real(real64))
+    call dtf_give(f, i, x)
+  type is (integer(int32))
+    call dtf_give(f, i, x)
+  type is (integer(int64))
+    call dtf_give(f, i, x)
+  type is (logical)
+    call dtf_give(f, i, x)
+  class default
+    call dtf_refuse(f, i)
+  end select
+end subroutine
 subroutine copy_dataset(to, from)
   class(dt_dataset), intent(inout) :: to
   type(dt_dataset), intent(in) :: from
@@ -24199,8 +24198,15 @@ function dt_argwhere(input, stat, errmsg) result(out)
   call hold(out, f%args(0))
   call dtf_end(f)
 end function
-subroutine run_tensor_hook(f)
+! Runs the procedure behind a callback; bridge.c calls it.
+subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
+  integer(c_int64_t), value :: name, length
   type(frame), intent(inout) :: f
+  character(:), allocatable :: text
+  call take_text(text, name, length)
+  select case (text)
+case ('tensor_hook')
+  block
   procedure(dt_tensor_hook), pointer :: hook
   type(dt_tensor) :: grad
   type(dt_tensor) :: out
@@ -24208,9 +24214,9 @@ subroutine run_tensor_hook(f)
   call hold(grad, f%args(0))
   call hook(grad, out)
   call dtf_give_back(f, [handle_of(out)])
-end subroutine
-subroutine run_custom_backward(f)
-  type(frame), intent(inout) :: f
+  end block
+case ('custom_backward')
+  block
   procedure(dt_custom_backward), pointer :: hook
   type(dt_tensor), allocatable, dimension(:) :: grads
   type(dt_tensor), allocatable, dimension(:) :: saved
@@ -24221,9 +24227,9 @@ subroutine run_custom_backward(f)
   call hook(grads, saved, out)
   if (.not. allocated(out)) allocate (out(0))
   call dtf_give_back(f, handle_of(out))
-end subroutine
-subroutine run_log_hook(f)
-  type(frame), intent(inout) :: f
+  end block
+case ('log_hook')
+  block
   procedure(dt_log_hook), pointer :: hook
   integer :: level
   character(:), allocatable :: message
@@ -24231,9 +24237,9 @@ subroutine run_log_hook(f)
   level = int(f%args(0))
   call take_text(message, f%args(2), f%args(3))
   call hook(level, message)
-end subroutine
-subroutine run_memory_hook(f)
-  type(frame), intent(inout) :: f
+  end block
+case ('memory_hook')
+  block
   procedure(dt_memory_hook), pointer :: hook
   integer(int64) :: bytes
   logical :: out
@@ -24241,9 +24247,9 @@ subroutine run_memory_hook(f)
   bytes = f%args(0)
   call hook(bytes, out)
   f%results(0) = merge(1, 0, out)
-end subroutine
-subroutine run_progress(f)
-  type(frame), intent(inout) :: f
+  end block
+case ('progress')
+  block
   procedure(dt_progress), pointer :: hook
   integer(int64) :: done
   integer(int64) :: total
@@ -24253,25 +24259,8 @@ subroutine run_progress(f)
   total = f%args(2)
   call hook(done, total, stop)
   f%results(0) = merge(1, 0, stop)
-end subroutine
-! Runs the procedure behind a callback; bridge.c calls it.
-subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
-  integer(c_int64_t), value :: name, length
-  type(frame), intent(inout) :: f
-  character(:), allocatable :: text
-  call take_text(text, name, length)
-  select case (text)
-  case ('tensor_hook')
-    call run_tensor_hook(f)
-  case ('custom_backward')
-    call run_custom_backward(f)
-  case ('log_hook')
-    call run_log_hook(f)
-  case ('memory_hook')
-    call run_memory_hook(f)
-  case ('progress')
-    call run_progress(f)
-  end select
+  end block
+end select
 end subroutine
 end module
 

@@ -105,29 +105,6 @@ contains
     if (.not. present(stat)) error stop text
   end subroutine
 
-  ! An argument that may be a tensor or a number.
-  subroutine give(f, i, value)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: i
-    class(*), intent(in) :: value
-    select type (value)
-    class is (object)
-      call dtf_give_tensor(f, i, handle_of(value))
-    type is (real(real32))
-      call dtf_give(f, i, value)
-    type is (real(real64))
-      call dtf_give(f, i, value)
-    type is (integer(int32))
-      call dtf_give(f, i, value)
-    type is (integer(int64))
-      call dtf_give(f, i, value)
-    type is (logical)
-      call dtf_give(f, i, value)
-    class default
-      call dtf_refuse(f, i)
-    end select
-  end subroutine
-
   ! ---- results
 
   function words_at(address, n) result(words)
