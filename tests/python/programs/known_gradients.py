@@ -140,6 +140,15 @@ def _(c: Case) -> bool:
     return any(share_memory(c.theirs, g) for g in others)
 
 
+# The base, which requires grad by now, was written: PyTorch makes the view again, of that.
+@documented("**A view that was made to require grad**")
+def _(c: Case) -> bool:
+    if c.aspect != "is_leaf" or c.difference.ours != "True" or not c.theirs._is_view():
+        return False
+    base = c.theirs._base
+    return base.is_leaf and base.requires_grad and has_node(c.theirs, "AsStrided")
+
+
 # A gradient under another name, to which nothing was added.
 @documented("**A view that was made to require grad**")
 def _(c: Case) -> bool:

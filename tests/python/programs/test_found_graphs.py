@@ -17,6 +17,15 @@ x3.backward()
 """
 
 FOUND = {
+    "an optimizer of a tensor and a view of it": """
+x1 = t.ones(4)
+x2 = x1[:2].requires_grad_()
+x1.requires_grad_()
+o3 = t.optim.SGD([x1, x2], lr=0.1, momentum=0.9)
+x4 = x1.sum() + x2.sum()
+x4.backward()
+o3.step()
+""",
     "what a gradient of nothing was added to leads back to it": """
 x1 = t.ones(1, 4, requires_grad=True)
 x2 = t.ones(4, 3, requires_grad=True)
