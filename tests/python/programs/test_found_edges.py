@@ -8,6 +8,11 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a margin of a number that wraps around": """
+x1 = t.zeros(1, 1, dtype=t.uint8)
+x2 = t.nn.functional.pad(x1, (0, 1), value=255)
+x3 = t.nn.functional.pad(x1, (0, 1), value=-1)
+""",
     "equal elements are 0, also without eps": """
 x1 = t.full((2, 3, 4), 7.0, requires_grad=True)
 x2 = t.nn.functional.instance_norm(x1, eps=0.0)
