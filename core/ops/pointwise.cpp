@@ -6,12 +6,13 @@
 #include "core/ops/pointwise/node.h"
 #include "core/ops/pointwise/rules.h"
 #include "core/ops/promotion.h"
+#include "core/runtime/pointwise_ops.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
 namespace {
 
-Dims output_strides(Span<const OperandRef> inputs, const Dims& sizes) {
+Dims output_strides(const PointwiseRow& row, Span<const OperandRef> inputs, const Dims& sizes) {
   bool row_major = true;
   for (const OperandRef& x : inputs) row_major &= x.is_number() || is_row_major(x.tensor());
   if (row_major) return contiguous_strides(sizes);
@@ -19,7 +20,9 @@ Dims output_strides(Span<const OperandRef> inputs, const Dims& sizes) {
   for (int64_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_number()) tensors[i] = inputs[i].tensor();
   }
-  return elementwise_strides(sizes, {tensors, inputs.size()});
+  // A number is an operand of another shape, but for the exponent of a power.
+  const bool alone = row.op == DT_OP_power && inputs[1].is_number();
+  return elementwise_strides(sizes, {tensors, alone ? 1 : inputs.size()});
 }
 
 }  // namespace
@@ -38,7 +41,7 @@ Tensor pointwise(const PointwiseRow& row, Span<const OperandRef> inputs,
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? kMaskDType : common;
   const Tensor y =
-      make_empty_strided(sizes, output_strides(inputs, sizes), dtype, common_device(inputs));
+      make_empty_strided(sizes, output_strides(row, inputs, sizes), dtype, common_device(inputs));
   call_forward(row, inputs, y, common, attributes);
   if (must_record(row, inputs, dtype)) {
     auto* node = new PointwiseNode(row, inputs, attributes);

@@ -218,6 +218,13 @@ void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int6
 
 // ---- forward: y = (x - mean) * scale + shift
 
+// What a channel is divided by without eps where its elements are equal: nothing, and so 0 is left
+// of it.
+template <class T>
+T factor_of(T rstd) {
+  return __builtin_isinf(rstd) ? T(0) : rstd;
+}
+
 // The numbers of each channel, and how they are found and used.
 template <class T>
 struct Normalizer {
@@ -251,7 +258,8 @@ struct Normalizer {
     }
     mean[c] = static_cast<T>(total.mean);
     rstd[c] = static_cast<T>(total.rstd(call.eps));
-    scale[c] = weight ? weight[c] * rstd[c] : rstd[c];
+    const T factor = factor_of(rstd[c]);
+    scale[c] = weight ? weight[c] * factor : factor;
   }
   void running_statistics(int64_t c) const {
     const T var = optional_data<const T>(call.running_var)[c];
@@ -449,7 +457,8 @@ struct Gradient {
       for (int64_t chunk = 1; chunk < shape.chunks; ++chunk)
         sum_g += partials.first(chunk)[c], sum_gx += partials.second(chunk)[c];
     }
-    const T rstd = data<const T>(call.rstd)[c], *weight = optional_data<const T>(call.weight);
+    const T kept = data<const T>(call.rstd)[c], *weight = optional_data<const T>(call.weight);
+    const T rstd = call.training ? factor_of(kept) : kept;
     const double r = static_cast<double>(rstd), count = static_cast<double>(shape.count());
     if (call.gweight) data<T>(*call.gweight)[c] = static_cast<T>(sum_gx * r);
     if (call.gbias) data<T>(*call.gbias)[c] = static_cast<T>(sum_g);

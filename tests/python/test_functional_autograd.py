@@ -424,3 +424,32 @@ def test_what_jacobians_refuse(both, call):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+REFUSED_BY_CHECKPOINT = (
+    {"use_reentrant": True, "factor": 2},
+    {"use_reentrant": True, "debug": True},
+    {"use_reentrant": True, "context_fn": lambda: None},
+    {"use_reentrant": False, "determinism_check": "often"},
+)
+
+
+@pytest.mark.parametrize("given", REFUSED_BY_CHECKPOINT, ids=str)
+def test_refused_by_checkpoint(given, refusals):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        return t.utils.checkpoint.checkpoint(lambda a, factor=1: a * factor, x, **given)
+
+    ours, theirs = refusals(run, ValueError)
+    assert ours == theirs
+
+
+def test_checkpoint_sequential_takes_no_more(refusals):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        return t.utils.checkpoint.checkpoint_sequential(
+            [t.nn.ReLU()], 1, x, use_reentrant=True, factor=2
+        )
+
+    ours, theirs = refusals(run, ValueError)
+    assert ours == theirs

@@ -1,6 +1,7 @@
 """Layers that read the size of their input off the first one, against PyTorch's."""
 
 import copy
+import operator
 import pickle
 import warnings
 
@@ -104,6 +105,22 @@ def test_before_the_first_call():
             assert twin.has_uninitialized_params()
             assert twin(t.ones(2, 5)).shape == (2, 3)
         assert layer.has_uninitialized_params()
+
+
+OPERATORS = (
+    lambda x: x + 1, lambda x: 1 + x, lambda x: x @ x, lambda x: -x, lambda x: x[0], lambda x: x == 1, lambda x: 2**x,
+    lambda x: operator.iadd(x, 1), abs,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(OPERATORS)))
+@pytest.mark.parametrize("kind", ["UninitializedParameter", "UninitializedBuffer"])
+def test_operators_before_the_first_call(kind, number):
+    for t in (dt, torch):
+        x = getattr(t.nn.parameter, kind)()
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized .* objects"):
+            OPERATORS[number](x)
+        assert x in {x}
 
 
 def scale(t):

@@ -442,3 +442,17 @@ def test_tolerances_of_lstsq(matrix, driver, rcond, both, same):
         return out.solution, out.rank, out.singular_values
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("rcond", [0.3, 0.999, 1.0, 2.0, float("inf"), float("nan"), -1.0])
+@pytest.mark.parametrize("driver", ["gelsy", "gelsd", "gelss"])
+@pytest.mark.parametrize("matrix", [[[0.0, 0.0], [0.0, 0.0]], [[1.0, 2.0], [3.0, 4.0]]])
+def test_rank_of_lstsq_by_tolerance(matrix, driver, rcond, both):
+    """By gelsy the largest counts whatever the tolerance."""
+
+    def run(t):
+        a = t.tensor(matrix, dtype=t.float64)
+        return t.linalg.lstsq(a, t.ones(2, 1, dtype=t.float64), rcond=rcond, driver=driver).rank
+
+    ours, theirs = both(run)
+    assert ours.item() == theirs.item()

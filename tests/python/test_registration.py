@@ -234,3 +234,23 @@ def test_forward_mode_is_refused():
                  lambda: ad.unpack_dual(x)):  # fmt: skip
         with pytest.raises(NotImplementedError, match="torch.func.jvp"):
             call()
+
+
+@pytest.mark.parametrize("before", ["number", "parameter", "module", "buffer", "nothing"])
+def test_buffers_take_the_place_of_buffers_alone(before, both):
+    def run(t):
+        m = t.nn.Module()
+        values = {
+            "number": 5, "parameter": t.nn.Parameter(t.ones(1)), "module": t.nn.ReLU(),
+            "buffer": t.nn.Buffer(t.ones(1), persistent=False),
+        }  # fmt: skip
+        if before in values:
+            m.a = values[before]
+        try:
+            m.a = t.nn.Buffer(t.zeros(1))
+        except (KeyError, TypeError) as error:
+            return type(error).__name__
+        return list(m.state_dict())
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -164,11 +164,12 @@ Tensor record_lstsq(const Tensor& x, const Tensor& A, const Tensor& B) {
 
 namespace {
 
-// What LAPACK makes of a tolerance: machine precision where it is negative, or, by gelsd, not
-// below 1.
+// What LAPACK makes of a tolerance: machine precision where it is not 0 or more, or, by gelsd, not
+// below 1. By gelsy the largest always counts.
 double tolerance_of(const Tensor& A, std::optional<double> rcond, const std::string& driver) {
   if (!rcond) return default_tolerance(A);
-  const bool is_senseless = *rcond < 0 || (driver == "gelsd" && *rcond >= 1);
+  if (driver == "gelsy" && !(*rcond < 1)) return 1 - epsilon_of(A);
+  const bool is_senseless = !(*rcond >= 0) || (driver == "gelsd" && *rcond >= 1);
   return is_senseless ? epsilon_of(A) : *rcond;
 }
 
@@ -231,7 +232,9 @@ Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
   }
   const auto [inverse, info] = linalg_inv_ex(A);
   const Tensor product = mul(linalg_matrix_norm(A, p), linalg_matrix_norm(inverse, p));
-  return masked_fill(product, gt(info, 0), std::numeric_limits<double>::infinity());
+  // A matrix of NaN counts as one without an inverse.
+  const Tensor is_lost = logical_or(gt(info, 0), isnan(product));
+  return masked_fill(product, is_lost, std::numeric_limits<double>::infinity());
 }
 
 }  // namespace dt

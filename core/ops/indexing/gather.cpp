@@ -15,12 +15,20 @@
 namespace dt {
 namespace {
 
+Tensor sum_of_nothing(const Tensor& g, const Dims& sizes);
+
 // What no index chooses: of any shape that has no elements, and the index of any dtype.
 Tensor gather_nothing(const Tensor& input, const Dims& sizes) {
   const Tensor y = make_empty(sizes, input.dtype(), input.device());
   return record("GatherBackward0", y, {input}, [sizes = input.sizes()](BackwardCall& b) {
-    b.results[0] = b.flat_in_inputs(zeros(sizes, b.grad().dtype(), b.grad().device()));
+    b.results[0] = sum_of_nothing(b.grad(), sizes);
   });
+}
+
+// What no element of a gradient was added to. Its graph leads through that gradient, as if there
+// were some.
+Tensor sum_of_nothing(const Tensor& g, const Dims& sizes) {
+  return add(zeros(sizes, g.dtype(), g.device()), sum(gather_nothing(g, {0})));
 }
 
 // The part of src that the index reaches. A view, so that the rest of src gets a zero gradient.
@@ -80,8 +88,7 @@ void scatter_nothing(const char* node_name, const Tensor& self, const Tensor& in
       [sizes, saved = Saved::input(index)](BackwardCall& b) {
         saved.get(b.node);
         if (b.wants(0)) b.results[0] = b.grad();
-        if (b.wants(1))
-          b.results[1] = b.flat_in_inputs(zeros(sizes, b.grad().dtype(), b.grad().device()));
+        if (b.wants(1)) b.results[1] = sum_of_nothing(b.grad(), sizes);
       });
 }
 

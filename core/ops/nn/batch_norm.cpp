@@ -68,7 +68,11 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
   for (int d = 2; d < x.ndim(); ++d) dims.push_back(d);
   const Tensor centered = x - mean(x, IntList(dims), true);
   const Tensor variance = mean(square(centered), IntList(dims), true);
-  return scale_and_shift(centered * rsqrt(variance + bn.eps), in[1], in[2], shape);
+  if (bn.eps != 0) return scale_and_shift(centered * rsqrt(variance + bn.eps), in[1], in[2], shape);
+  // Nothing is left of equal elements, though nothing is added to what they are divided by.
+  const Tensor equal = eq(variance, 0);
+  const Tensor factor = masked_fill(rsqrt(masked_fill(variance, equal, 1)), equal, 0);
+  return scale_and_shift(centered * factor, in[1], in[2], shape);
 }
 
 // The gradients of input, weight and bias that are wanted, for either kernel to write.
@@ -139,10 +143,11 @@ struct Normalising {
         bias(optional_contiguous(b)),
         running_mean(optional_contiguous(mean)),
         running_var(optional_contiguous(var)) {
-    y = make_empty_strided(
-        x.sizes(),
-        is_channels_last(x) ? channels_last_strides(x.sizes()) : contiguous_strides(x.sizes()),
-        x.dtype(), x.device());
+    const bool last = !input.is_contiguous() &&
+                      (input.is_contiguous(MemoryFormat::kChannelsLast) || is_channels_last(input));
+    y = make_empty_strided(x.sizes(),
+                           last ? channels_last_strides(x.sizes()) : contiguous_strides(x.sizes()),
+                           x.dtype(), x.device());
     const Dims channels{x.size(1)};
     const DType compute = info(x.dtype()).compute;
     bn = {training, eps, make_empty(channels, compute, x.device()),

@@ -13,6 +13,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_elementwise,
     known_gradients,
     known_handed,
+    known_kept,
     known_memory,
     known_numbers,
     known_saved,

@@ -142,7 +142,8 @@ def _(c: Case) -> bool:
     steps = [n for x in c.derived for n in graph_of(x) if n.name().startswith(names)]
     there = any(bool(x.isnan().any()) for x in c.floats)
     at_nan = there and any(keeps(n, lambda x: bool(x.isnan().any())) for n in steps)
-    return c.aspect == "values" and at_nan
+    by_nan = re.search(r"\bhardshrink\(.*(lambd=)?t\.nan", c.history) is not None
+    return c.aspect == "values" and (at_nan or (by_nan and c.derives("Hardshrink")))
 
 
 # 2 to the power of an integer is one.

@@ -92,6 +92,14 @@ def _(c: Case) -> bool:
     return twice and written and c.only_theirs_raises("a leaf Variable that requires grad")
 
 
+# As a number, which PyTorch makes of a tensor that requires no gradient.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    refused = c.only_theirs_raises("new_full.*must be Number, not Tensor")
+    hidden = any(n not in c.tensors for n in re.findall(r"\bx\d+", c.statement.partition("=")[2]))
+    return refused and (hidden or any(map(is_leaf_by_view, c.used)))
+
+
 # Views of such views.
 @documented("**Views made under `no_grad`** require no gradient")
 def _(c: Case) -> bool:
@@ -120,6 +128,25 @@ def _(c: Case) -> bool:
     less = c.aspect in ("values", "type", "length", "requires_grad")
     less = less or c.only_theirs_raises(UNUSED)
     return less and is_derivative(c) and any(leads_nowhere(n) for x in c.used for n in graph_of(x))
+
+
+# One part of what had been joined is written: PyTorch counts the changes of all parts together.
+@documented("**Gradients of what was joined**")
+def _(c: Case) -> bool:
+    if c.aspect != "version":
+        return False
+    grads = [x.grad for x in c.tensors.values() if x.is_leaf and x.grad is not None]
+    others = [g for g in grads if g is not c.theirs and g.data_ptr() != c.theirs.data_ptr()]
+    return any(share_memory(c.theirs, g) for g in others)
+
+
+# The base, which requires grad by now, was written: PyTorch makes the view again, of that.
+@documented("**A view that was made to require grad**")
+def _(c: Case) -> bool:
+    if c.aspect != "is_leaf" or c.difference.ours != "True" or not c.theirs._is_view():
+        return False
+    base = c.theirs._base
+    return base.is_leaf and base.requires_grad and has_node(c.theirs, "AsStrided")
 
 
 # A gradient under another name, to which nothing was added.

@@ -7,6 +7,7 @@ import re
 import torch
 
 from .case import Case, documented
+from .elements import numbers_of
 
 
 @documented("**Memory order**")
@@ -57,8 +58,8 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     made = r"(x\d+) = .*(?:nonzero|argwhere|scaled_dot_product_attention)\("
-    found = re.findall(made, c.history)
-    return ".stride()" in c.statement and any(c.statement.endswith(f"{x}.stride()") for x in found)
+    found = c.named(" ".join(re.findall(made, c.history)))
+    return ".stride()" in c.statement and any(x is y for x in c.used for y in found)
 
 
 @documented("**Memory order**")
@@ -68,7 +69,9 @@ def _(c: Case) -> bool:
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    if ".stride()" not in c.statement or not re.search(r"matmul\(|@|solve_triangular\(", c.history):
+    if ".stride()" not in c.statement or not re.search(
+        r"matmul\(|@|solve_triangular\(|attention\(", c.history
+    ):
         return False
     steps = re.findall(r"\bn\d+", c.statement)  # one for each dimension
     d = steps.index(c.difference.place)
@@ -100,3 +103,13 @@ def repeats(x: torch.Tensor) -> bool:
     return x.numel() > 0 and (
         torch.arange(extent).as_strided(x.shape, x.stride()).unique().numel() < x.numel()
     )
+
+
+# Of means of whole images, where a dimension has size 1.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    pools = re.search(r"adaptive_avg_pool2d\(|AdaptiveAvgPool2d\(", c.called) is not None
+    if c.aspect != "strides" or not pools:
+        return False
+    both = zip(c.theirs.shape, *(numbers_of(s) for s in (c.difference.ours, c.difference.theirs)))
+    return all(n == 1 or ours == theirs for n, ours, theirs in both)

@@ -537,3 +537,30 @@ def _(c: Case) -> bool:
 
 
 # The other operand of a count of differences.
+
+
+# PyTorch's polynomials for float32 have four to five digits.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    exponential = "matrix_exp(" in c.statement or c.derives("LinalgMatrixExp")
+    return c.aspect == "values" and exponential and may_be_rounding(c)
+
+
+# Of integers whose distance does not fit into them.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    ends = re.search(r"logspace\((?:start=)?(-?[\d.e+]+), (?:end=)?(-?[\d.e+]+)", c.statement)
+    if ends is None or c.aspect != "values" or c.theirs.is_floating_point():
+        return False
+    start, end = map(float, ends.groups())
+    return abs(end - start) > torch.iinfo(c.theirs.dtype).max
+
+
+# Products that overflow before one is taken from the other, of which PyTorch does not round one.
+@documented("What overflows on the way")
+def _(c: Case) -> bool:
+    if "cross(" not in c.statement or c.aspect != "values":
+        return False
+    given = [x for x in c.used if x is not c.theirs]
+    squares = math.prod(largest(given[i]) for i in (0, -1))
+    return squares > torch.finfo(c.theirs.dtype).max

@@ -176,6 +176,7 @@ def _(c: Case) -> bool:
     ends |= {n for n, _ in gone if n.name() in pairs}
     ends |= {n for n, what in gone if is_kept_by_pytorch_alone(c, n, what)}
     ends |= {n for n, _ in gone} - something_arrives_at(c)
+    ends |= nothing_arrived_at(c)
     alone = all(n in ends for n, _ in gone)
     return c.only_theirs_raises(SECOND_TIME) and (len(gone) > 0 or hidden) and alone
 
@@ -197,6 +198,12 @@ def something_arrives_at(c: Case) -> set[Node]:
             found.add(node)
             nodes += [] if is_constant(node) else [n for n, _ in node.next_functions]
     return found
+
+
+def nothing_arrived_at(c: Case) -> set[Node]:
+    """What such functions came before: an earlier backward has run it in vain."""
+    nodes = {n for x in c.tensors.values() for n in graph_of(x)}
+    return {m for n in nodes if is_constant(n) for m in graph_behind(n)}
 
 
 def is_constant(node: Node) -> bool:
@@ -435,111 +442,6 @@ def is_behind_bias(node: Node, asked: set[Node]) -> bool:
     return node.name() == "AddBackward0" and leads == [False] * len(factors) + [True]
 
 
-# What these keep and PyTorch's do not: operands, and the result of attention.
-KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
-
-
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    calls = [s for s in c.history.split("\n") if re.search(KEEP_MORE, s)]
-    operands = c.named("\n".join(calls))
-    turned = [x.mT for x in operands if x.dim() > 1]
-    kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
-    # Of images cross_entropy keeps the matrix of their positions.
-    kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
-    # A GPU composes the attention of float64, and keeps what it multiplies in another shape.
-    kept += [x for x in operands if x._version and x.dtype is torch.float64 and c.device != "cpu"]
-    products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
-    return c.only_ours_raises(CHANGED) and products and len(kept) > 0
-
-
-# The derivative of x.pow(0), of which PyTorch's graph knows nothing.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    powers = (n for x in c.tensors.values() for n in graph_of(x) if n.name() == "PowBackward0")
-    zeroth = [n for n in powers if n._saved_exponent == 0]
-    sizes = {str(list(n._input_metadata[0].shape)) for n in zeroth}
-    return c.only_ours_raises(CHANGED) and any(f"Tensor {s}]" in c.difference.ours for s in sizes)
-
-
-# An operand of attention that came to require grad later: PyTorch keeps views of it, which do not.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    more = c.aspect == "type" and c.difference.theirs == "None" and is_derivative(c)
-    operands = re.findall(r"scaled_dot_product_attention\((.*)\)", c.history)
-    of = c.tensors.get(c.difference.place.removesuffix(".grad"))
-    return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
-
-
-# With a graph these are computed once more, from their inputs, and need nothing of the nodes that made their results.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
-    inner = nodes_within(
-        c, "|".join([*layers, "lstm", "gru", "rnn_tanh", "rnn_relu", "linear_cross_entropy"])
-    )
-    again = len(c.forgotten) > 0 and "create_graph=True" in c.history
-    known = all(n in inner or is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
-    return again and known and c.only_theirs_raises(SECOND_TIME)
-
-
-def nodes_within(c: Case, functions: str) -> set[Node]:
-    """What lies between the results and the operands of calls of these functions."""
-    nodes: set[Node] = set()
-    for made, of in re.findall(rf"^(.*?) = (.*\b(?:{functions})\(.*)", c.history, re.M):
-        before = {n for x in c.named(of) for n in graph_of(x)}
-        nodes |= {n for x in c.named(made) for n in graph_of(x)} - before
-    return nodes
-
-
-# With a graph these are computed once more, from their inputs.
-@documented("**Recurrent networks**")
-def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
-    again = "create_graph=True" in c.statement and len(layers) > 0
-    return again and c.only_ours_raises(CHANGED) and c.passes(f"(?:{'|'.join(layers)})")
-
-
-# PyTorch's product does not notice that a factor was written.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    return "kron(" in c.history and c.derives("UnsafeView") and c.only_ours_raises(CHANGED)
-
-
-# PyTorch's keeps a row-major copy of its input.
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.LSTM\(", c.history, re.M)
-    apart = any(x._version and not x.is_contiguous() for x in c.tensors.values())
-    runs = "|".join([*layers, r"t\.lstm"])
-    return apart and c.only_ours_raises(CHANGED) and c.passes(f"(?:{runs})")
-
-
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    padded = "padding='same'" in c.history and c.derives("Convolution")
-    return padded and c.only_ours_raises(CHANGED)
-
-
-@documented(KEEPS)
-def _(c: Case) -> bool:
-    # DivBackward1 is a division by a number of PyTorch's own, such as mean's derivative makes.
-    steps = (
-        "Upsample",
-        "Lerp",
-        "Pow",
-        "DivBackward1",
-        "MulBackward1",
-        "RoundBackward1",
-        "SoftMarginLossBackwardB",
-        "Deg2Rad",
-        "Rad2Deg",
-    )
-    nodes = [n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)]
-    used = any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
-    return used and c.only_ours_raises(SECOND_TIME)
-
-
 # What a second derivative or a third one has forgotten, the one before needs.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -549,11 +451,18 @@ def _(c: Case) -> bool:
     return made and orders > 1 and lacks
 
 
-# A vector that mv has made a matrix of keeps what it was when it was multiplied.
+# A vector that mv has made a matrix of, or a batch that addbmm has, keeps what it was when it was multiplied.
 @documented(KEEPS)
 def _(c: Case) -> bool:
     changed = "requires_grad_(False)" in c.history and c.difference.theirs == "False"
-    return changed and c.aspect == "requires_grad" and c.derives("Mv")
+    return changed and c.aspect == "requires_grad" and c.derives("Mv", "Addbmm")
+
+
+# The other way round: a matrix that a system from the right has been solved by was turned first.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    later = len(c.flagged) > 0 and "left=False" in c.history and c.derives("LinalgSolveEx")
+    return later and c.aspect == "requires_grad" and c.difference.ours == "False"
 
 
 # By a result that PyTorch computes gradients from: ours may come from the input.
@@ -582,6 +491,15 @@ def _(c: Case) -> bool:
         and "create_graph=True" in c.history
         and len(by) > 0
     )
+
+
+# A hook of such a result.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    seen = c.difference.place.partition("[")[0]
+    hooks = re.findall(rf"\b(x\d+)\.register_hook\(lambda g: {seen}\.append", c.history)
+    by = [x for x in c.named(" ".join(hooks)) if x.grad_fn is not None and serves(x.grad_fn)]
+    return c.aspect in ("values", "length") and "create_graph=True" in c.history and len(by) > 0
 
 
 def serves(node: Node) -> bool:

@@ -8,6 +8,36 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a margin of a number that wraps around": """
+x1 = t.zeros(1, 1, dtype=t.uint8)
+x2 = t.nn.functional.pad(x1, (0, 1), value=255)
+x3 = t.nn.functional.pad(x1, (0, 1), value=-1)
+""",
+    "equal elements are 0, also without eps": """
+x1 = t.full((2, 3, 4), 7.0, requires_grad=True)
+x2 = t.nn.functional.instance_norm(x1, eps=0.0)
+x2.sum().backward()
+x3 = t.ones(1, 2, 3, 3, requires_grad=True)
+x4 = t.nn.functional.instance_norm(x3, t.zeros(2), t.ones(2), eps=0.0)
+x5, = t.autograd.grad(x4.sum(), x3, create_graph=True)
+x5.sum().backward()
+x6 = t.zeros(2)
+x7 = t.nn.functional.instance_norm(t.ones(1, 2, 3), t.zeros(2), x6, eps=0.0)
+""",
+    "matrices of NaN have no inverse": """
+x1 = t.tensor([[[1.0, 2.0], [t.nan, 4.0]], [[1.0, t.inf], [0.0, 1.0]], [[2.0, 0.0], [0.0, 1.0]]])
+x2, x3, x4 = t.linalg.cond(x1, "fro"), t.linalg.cond(x1, 1), t.linalg.cond(x1, -t.inf)
+""",
+    "products that overflow, of which one is taken from the other": """
+x1 = t.tensor([[1e30], [0.0], [1e30]])
+x2 = t.cross(x1, x1, 0)
+""",
+    "powers whose exponents are far apart": "x1 = t.logspace(-2147483648, 0, 12, dtype=t.int32)",
+    "a bound that is NaN": """
+x1 = t.arange(50.0).requires_grad_()
+x2 = t.nn.functional.hardshrink(x1, lambd=t.nan)
+x2.sum().backward()
+""",
     "the sign of a zero goes on from vector to vector": """
 x1 = t.tensor([-0.0] + [1.0] * 40)
 x2 = 1 / x1.cumprod(0)

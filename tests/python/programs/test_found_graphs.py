@@ -17,6 +17,39 @@ x3.backward()
 """
 
 FOUND = {
+    "an optimizer of a tensor and a view of it": """
+x1 = t.ones(4)
+x2 = x1[:2].requires_grad_()
+x1.requires_grad_()
+o3 = t.optim.SGD([x1, x2], lr=0.1, momentum=0.9)
+x4 = x1.sum() + x2.sum()
+x4.backward()
+o3.step()
+""",
+    "what a gradient of nothing was added to leads back to it": """
+x1 = t.ones(1, 4, requires_grad=True)
+x2 = t.ones(4, 3, requires_grad=True)
+x3 = x1.gather(0, t.zeros((0, 4), dtype=t.int64)) @ x2
+x4, = t.autograd.grad(x3.square().sum(), x1, create_graph=True)
+x4.sum().backward()
+""",
+    "nor has it a graph of its own": """
+x1 = t.ones(2, requires_grad=True)
+x2 = x1.gather(0, t.zeros((0,), dtype=t.int64)).sum()
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x4 = x3.requires_grad
+x5 = t.ones((), requires_grad=True)
+x6 = t.ones(1).scatter_add(0, t.zeros((0,), dtype=t.int64), x5).sum()
+x7, = t.autograd.grad(x6, x5, create_graph=True)
+x8 = x7.requires_grad
+""",
+    "a norm of order 0 that has run in vain": """
+x1 = t.ones(1, 1, requires_grad=True)
+x2 = x1.nanmean()
+x3 = t.nn.functional.pairwise_distance(t.ones(1), x2, 0.0)
+x3.backward()
+x2.backward()
+""",
     "parts that tensor_split gives are slices, each by itself": """
 x1 = t.tensor([0.0, 1.0, 2.0], requires_grad=True)
 for x2, x3 in [x1.tensor_split(3)[:2], x1.hsplit(3)[:2], x1[:, None].vsplit(3)[:2], x1[None, None].dsplit(3)[:2]]:

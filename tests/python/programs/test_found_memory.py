@@ -7,6 +7,27 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "the memory order of powers by a number": """
+x1 = t.arange(4.0).reshape(2, 1, 1, 2).permute(2, 3, 1, 0)
+x2, x3, x4, x5 = x1.pow(1.0), x1.pow(0), x1.pow(1.7), x1.float_power(1.5)
+x6 = t.nn.functional.lp_pool2d(x1, 1.0, 1)
+""",
+    "the memory order of channels that are normalised": """
+x1 = t.arange(6.0).reshape(1, 2, 3, 1)
+x2 = t.arange(48.0).reshape(2, 3, 4, 2).permute(0, 3, 1, 2)[:, :1, :, 1:]
+x3 = t.arange(6.0).reshape(1, 1, 2, 3).permute(0, 3, 1, 2)
+for x4 in [x1.permute(0, 2, 1, 3), x1.permute(0, 3, 1, 2), x2, x3]:
+    x5 = t.nn.functional.batch_norm(x4, None, None, training=True)
+""",
+    "the memory order of means of whole images": """
+x1 = t.arange(24.0).reshape(2, 3, 2, 2).contiguous(memory_format=t.channels_last)
+x2 = t.nn.functional.adaptive_avg_pool2d(x1, 1)
+""",
+    "the memory order of what is made of attention": """
+x1 = t.arange(3.0).reshape(1, 3, 1, 1)
+x2 = t.deg2rad(t.nn.functional.scaled_dot_product_attention(x1, x1, x1))
+n3, n4, n5, n6 = x2.stride()
+""",
     "what index_copy gives is row-major": """
 x1 = t.index_copy(t.zeros(3, 2).t(), 0, t.tensor([0, 1]), t.ones(2, 3))
 x2 = t.arange(12.0).reshape(2, 3, 2).permute(2, 0, 1).index_copy(1, t.tensor([1]), t.ones(2, 1, 3))

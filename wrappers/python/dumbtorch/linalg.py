@@ -58,7 +58,8 @@ def cond(A, p=None, *, out=None):
     inverse, info = _ops.linalg_inv_ex(A)
     # Autocast has made the inverse float32.
     product = _ops.mul(matrix_norm(A, p, dtype=inverse.dtype), matrix_norm(inverse, p))
-    return _ops.masked_fill(product, info > 0, math.inf, out=out)
+    lost = (info > 0) | _ops.isnan(product)  # as core has it
+    return _ops.masked_fill(product, lost, math.inf, out=out)
 
 
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):

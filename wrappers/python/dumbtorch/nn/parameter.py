@@ -84,15 +84,6 @@ class _Uninitialized:
             "attributes."
         )
 
-    def numel(self):
-        """There is no number yet."""
-        raise ValueError(
-            "Attempted to use an uninitialized parameter in numel. This error happens when you are "
-            "using a `LazyModule` or explicitly manipulating "
-            f"`torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call "
-            "`forward` with a dummy batch to initialize the parameters before calling torch functions"
-        )
-
     def detach(self):
         """Itself: there is nothing to share."""
         return self
@@ -107,6 +98,31 @@ class _Uninitialized:
 
     def __repr__(self):
         return f"<{type(self).__name__}>"
+
+
+def _refusing(name: str):
+    def method(self, *args):
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are "
+            "using a `LazyModule` or explicitly manipulating "
+            f"`torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call "
+            "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+    method.__doc__ = "Refused: there are no elements yet."
+    return method
+
+
+def _refuse_operators() -> None:
+    both = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+    binary = [prefix + name for name in both.split() for prefix in ("", "r", "i")]
+    others = "eq ne lt le gt ge neg pos abs invert getitem setitem"
+    for name in (*binary, *others.split()):
+        setattr(_Uninitialized, f"__{name}__", _refusing(f"__{name}__"))
+    _Uninitialized.numel = _refusing("numel")
+
+
+_refuse_operators()
 
 
 class UninitializedParameter(_Uninitialized, Parameter):

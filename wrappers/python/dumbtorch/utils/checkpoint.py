@@ -64,6 +64,12 @@ def checkpoint(
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
     autograd.grad does not.
     """
+    if use_reentrant:
+        _check_reentrant(kwargs, context_fn, debug)
+    elif determinism_check not in ("default", "none"):
+        raise ValueError(
+            f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
+        )
     if context_fn is not None:
         raise NotImplementedError("checkpoint: context_fn is not supported")
     if not _ops.is_grad_enabled():
@@ -107,6 +113,8 @@ def checkpoint_sequential(
     functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs
 ):
     """A Sequential, or a list of functions, in so many segments; each but the last is checkpointed."""
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     functions = list(functions)
     size = len(functions) // segments
 
@@ -122,6 +130,16 @@ def checkpoint_sequential(
         part = functions[start : start + size]
         input = checkpoint(run(part), input, preserve_rng_state=preserve_rng_state)
     return run(functions[size * (segments - 1) :])(input)
+
+
+def _check_reentrant(kwargs: dict, context_fn, debug) -> None:
+    """What PyTorch's older way refuses, though there is one way here."""
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if context_fn is not None or debug is not False:
+        raise ValueError(
+            "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+        )
 
 
 def _tensors(leaves: list) -> list:

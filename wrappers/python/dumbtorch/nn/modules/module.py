@@ -97,9 +97,6 @@ class Module(StateDict):
         elif isinstance(value, Module):
             self._forget(name, "_modules")
             self._registry("_modules")[name] = registered("module", self, name, value)
-        elif isinstance(value, Buffer):
-            self._forget(name, "_buffers")
-            self.register_buffer(name, value, value.persistent)
         elif name in state.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
@@ -114,6 +111,8 @@ class Module(StateDict):
                     "(torch.nn.Module or None expected)"
                 )
             state["_modules"][name] = registered("module", self, name, None)
+        elif isinstance(value, Buffer):  # takes the place of a buffer alone
+            self.register_buffer(name, value, value.persistent)
         elif name in state.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(

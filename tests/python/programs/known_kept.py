@@ -1,0 +1,142 @@
+"""What is known of that which ops keep for their gradients here, and not in PyTorch."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+from torch.autograd.graph import Node
+
+from .case import (
+    CHANGED,
+    SECOND_TIME,
+    Case,
+    documented,
+    graph_behind,
+    graph_of,
+    is_derivative,
+    names_changed,
+)
+from .known_saved import KEEPS, is_kept_by_pytorch_alone
+
+# What these keep and PyTorch's do not: operands, and the result of attention.
+KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    if not c.only_ours_raises(CHANGED):
+        return False
+    calls = [s for s in c.history.split("\n") if re.search(KEEP_MORE, s)]
+    operands = c.named("\n".join(calls))
+    turned = [x.mT for x in operands if x.dim() > 1]
+    kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
+    # Of images cross_entropy keeps the matrix of their positions.
+    kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
+    # A GPU composes the attention of float64, and keeps what it multiplies in another shape.
+    kept += [x for x in operands if x._version and x.dtype is torch.float64 and c.device != "cpu"]
+    products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
+    return products and len(kept) > 0
+
+
+# The derivative of x.pow(0), of which PyTorch's graph knows nothing.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    powers = (n for x in c.tensors.values() for n in graph_of(x) if n.name() == "PowBackward0")
+    zeroth = [n for n in powers if n._saved_exponent == 0]
+    sizes = {str(list(n._input_metadata[0].shape)) for n in zeroth}
+    return c.only_ours_raises(CHANGED) and any(f"Tensor {s}]" in c.difference.ours for s in sizes)
+
+
+# An operand of attention that came to require grad later: PyTorch keeps views of it, which do not.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    more = c.aspect == "type" and c.difference.theirs == "None" and is_derivative(c)
+    operands = re.findall(r"scaled_dot_product_attention\((.*)\)", c.history)
+    of = c.tensors.get(c.difference.place.removesuffix(".grad"))
+    return more and any(x is of for x in c.flagged) and any(x is of for x in c.named(str(operands)))
+
+
+# With a graph these are computed once more, from their inputs, and need nothing of the nodes that made their results.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    inner = nodes_within(
+        c, "|".join([*layers, "lstm", "gru", "rnn_tanh", "rnn_relu", "linear_cross_entropy"])
+    )
+    again = len(c.forgotten) > 0 and "create_graph=True" in c.history
+    known = all(n in inner or is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
+    return again and known and c.only_theirs_raises(SECOND_TIME)
+
+
+def nodes_within(c: Case, functions: str) -> set[Node]:
+    """What lies between the results and the operands of calls of these functions."""
+    nodes: set[Node] = set()
+    for made, of in re.findall(rf"^(.*?) = (.*\b(?:{functions})\(.*)", c.history, re.M):
+        before = {n for x in c.named(of) for n in graph_of(x)}
+        nodes |= {n for x in c.named(made) for n in graph_of(x)} - before
+    return nodes
+
+
+# With a graph these are computed once more, from their inputs.
+@documented("**Recurrent networks**")
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    again = "create_graph=True" in c.statement and len(layers) > 0
+    return again and c.only_ours_raises(CHANGED) and c.passes(f"(?:{'|'.join(layers)})")
+
+
+# What PyTorch's keeps for the gradient of its weight alone is the normalised input.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    inputs = c.named("\n".join(re.findall(r".*\brms_norm\(.*", c.history)))
+    written = any(names_changed(c.difference.ours, x) for x in inputs)
+    return written and c.only_ours_raises(CHANGED) and c.passes("rms_norm")
+
+
+# A bound without dimensions beside a number, which PyTorch takes for one.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    bounds = c.named("\n".join(re.findall(r".*\bcl(?:amp|ip)_?\(.*", c.history)))
+    written = any(x.dim() == 0 and names_changed(c.difference.ours, x) for x in bounds)
+    return written and c.only_ours_raises(CHANGED)
+
+
+# PyTorch's product does not notice that a factor was written.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return "kron(" in c.history and c.derives("UnsafeView") and c.only_ours_raises(CHANGED)
+
+
+# PyTorch's keeps a row-major copy of its input.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = t\.nn\.LSTM\(", c.history, re.M)
+    apart = any(x._version and not x.is_contiguous() for x in c.tensors.values())
+    runs = "|".join([*layers, r"t\.lstm"])
+    return apart and c.only_ours_raises(CHANGED) and c.passes(f"(?:{runs})")
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    padded = "padding='same'" in c.history and c.derives("Convolution")
+    return padded and c.only_ours_raises(CHANGED)
+
+
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    # DivBackward1 is a division by a number of PyTorch's own, such as mean's derivative makes.
+    steps = (
+        "Upsample",
+        "Lerp",
+        "Pow",
+        "DivBackward1",
+        "MulBackward1",
+        "RoundBackward1",
+        "SoftMarginLossBackwardB",
+        "Deg2Rad",
+        "Rad2Deg",
+    )
+    nodes = [n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)]
+    used = any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
+    return used and c.only_ours_raises(SECOND_TIME)
