@@ -13,6 +13,7 @@ from .._enums import DEVICE_TYPE
 from .._native import lib
 from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_operand
 from .._tensor_type import TensorBase
+from .._type_info import typename
 from .._types import bfloat16, float16, float32, float64
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils.hooks import RemovableHandle
@@ -99,7 +100,7 @@ class Optimizer:
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or "
                 "dicts, but "
-                f"got {type(params).__name__}"
+                f"got {typename(params)}"
             )
         self.defaults = defaults
         self.state: defaultdict = defaultdict(dict)
