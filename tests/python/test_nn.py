@@ -210,7 +210,7 @@ def test_attributes():
     m.plain = 5
     assert m.w is m._parameters["w"] and m.child is m._modules["child"]
     assert "w" in dir(m) and "child" in dir(m)
-    with pytest.raises(TypeError, match="cannot assign 'Tensor' as parameter 'w'"):
+    with pytest.raises(TypeError, match="cannot assign 'torch.FloatTensor' as parameter 'w'"):
         m.w = dt.ones(2)
     with pytest.raises(TypeError, match="child module"):
         m.child = 5

@@ -134,3 +134,44 @@ def test_a_packed_sequence_that_is_there_already():
         packed = t.nn.utils.rnn.pack_sequence([t.ones(2), t.ones(1)])
         assert packed.to("cpu") is packed and packed.cpu() is packed
         assert packed.to(t.float32) is packed and packed.to(t.float64) is not packed
+
+
+@pytest.mark.parametrize("kind", [int, float])
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "Adagrad", "Adadelta", "Adamax", "NAdam", "RAdam",
+                                  "RMSprop", "Rprop", "ASGD"])  # fmt: skip
+def test_files_with_numbers_of_steps(name, kind, both, same):
+    """Those of before PyTorch 1.12 count steps by Python's numbers, where a tensor is now."""
+
+    def run(t):
+        p = t.nn.Parameter(t.tensor([1.0, -2.0]))
+        opt = getattr(t.optim, name)([p], lr=0.1)
+
+        def steps():
+            for _ in range(2):
+                opt.zero_grad()
+                (p**4).sum().backward()
+                opt.step()
+
+        steps()
+        saved = opt.state_dict()
+        saved["state"][0]["step"] = kind(saved["state"][0]["step"])
+        opt.load_state_dict(saved)
+        steps()
+        return opt.state[p]["step"], p
+
+    same(*both(run))
+
+
+def test_a_class_of_ones_own_keeps_its_numbers_and_has_its_step(both):
+    def run(t):
+        class Own(t.optim.Optimizer):
+            def __init__(self, params):
+                super().__init__(params, {})
+
+        opt = Own([t.nn.Parameter(t.ones(1))])
+        opt.load_state_dict({"state": {0: {"step": 3}}, "param_groups": [{"params": [0]}]})
+        with pytest.raises(NotImplementedError):
+            opt.step()
+        return [state["step"] for state in opt.state.values()]
+
+    assert run(dt) == [3] == both(run)[1]

@@ -50,6 +50,17 @@ def test_packing(both, same):
     same(*both(run))
 
 
+def test_unpadded_sequences_have_memory_of_their_own(both, same):
+    def run(t):
+        padded = t.arange(24.0).view(3, 4, 2)
+        parts = t.nn.utils.rnn.unpad_sequence(padded, t.tensor([3, 1, 2, 3]))
+        for part in parts:
+            part.add_(100)
+        return padded.sum(), [x.stride() for x in parts]  # PyTorch turns `padded` itself
+
+    same(*both(run))
+
+
 def test_gradients_of_packing(both, same):
     def run(t):
         x = t.arange(60.0).view(5, 4, 3).requires_grad_()

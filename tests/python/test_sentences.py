@@ -415,3 +415,38 @@ def test_what_is_refused(text, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(f"m.nn.Linear(2, 2, bias={bias})(m.ones({size}, dtype=DTYPE))"
+          for bias in (True, False) for size in ((2,), (3, 2), (4, 3, 2))),
+        *(f"m.nn.Conv{d}d(1, 1, 1)(m.ones({(1, 1) + (2,) * d}, dtype=DTYPE))" for d in (1, 2, 3)),
+        "m.nn.ConvTranspose2d(1, 1, 1)(m.ones(1, 1, 2, 2, dtype=DTYPE))",
+        "m.addmm(m.ones(2), m.ones(3, 2, dtype=DTYPE), m.ones(2, 2))",
+        "m.nn.functional.linear(m.ones(3, 2), m.ones(2, 2), m.ones(2, dtype=DTYPE))",
+    ],
+)  # fmt: skip
+def test_layers_of_another_dtype(call, dtype, agree):
+    """The input's is not the weight's, or not the bias's."""
+    if "Transpose" in call and dtype != "float64":
+        return  # PyTorch looks at these dtypes themselves first, in another kernel
+    agree(call.replace("DTYPE", f"m.{dtype}"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.nn.Linear(1, 1).__setattr__('weight', t.ones(1))",
+        "t.nn.Sequential(t.nn.ReLU()).__setattr__('0', t.ones(1).half())",
+        "t.nn.BatchNorm1d(1).__setattr__('running_mean', 3)",
+        "t.nn.Module().register_parameter('a', t.ones(1).int())", "t.nn.Module().add_module('a', t.ones(1).double())",
+        "t.nn.Sequential(t.ones(1))", "t.optim.SGD(t.ones(1).double(), 0.1)",
+        "t.optim.SGD(t.nn.Parameter(t.ones(1)), 0.1)",
+    ],
+)  # fmt: skip
+def test_tensors_are_called_by_their_type(text, refusals):
+    mine, theirs = refusals(lambda t: eval(text, {"t": t}), TypeError)
+    assert mine == theirs

@@ -80,9 +80,12 @@ void check_window_fits(const Tensor& x, const Tensor& weight, const ConvSettings
       "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
 }
 
-void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+void check_weight_dtype(const Tensor& x, const Tensor& weight) {
   DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
            type_word(x.dtype()), " but found ", type_word(weight.dtype()));
+}
+
+void check_bias_dtype(const Tensor& x, const Tensor& bias) {
   DT_CHECK(!bias.defined() || bias.dtype() == x.dtype(), kRuntimeError, "Input type (",
            c_type_word(x.dtype()), ") and bias type (", c_type_word(bias.dtype()),
            ") should be the same");
@@ -128,7 +131,8 @@ void check_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented, "\"",
            c.dims() == 3 ? "compute_columns3d" : "slow_conv2d_cpu",
            "\" not implemented for 'Bool'");
-  check_dtypes(x, weight, bias);
+  check_bias_dtype(x, bias);
+  check_weight_dtype(x, weight);
 }
 
 void check_conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
@@ -154,7 +158,8 @@ void check_conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& b
            "). Output size is too small");
   DT_CHECK(is_floating(x.dtype()) || x.numel() == 0, kNotImplemented, "\"slow_conv_transpose",
            c.dims() == 3 ? 3 : 2, "d_out_cpu\" not implemented for '", type_word(x.dtype()), "'");
-  check_dtypes(x, weight, bias);
+  check_weight_dtype(x, weight);
+  check_bias_dtype(x, bias);
 }
 
 void check_conv_padding(const std::string& padding) {

@@ -7,12 +7,16 @@
 
 namespace dt {
 
-void check_factors(Factor a, Factor b) {
+void check_factors(Factor a, Factor b, bool has_addend) {
   DT_CHECK(a.columns() == b.rows(), kRuntimeError, "mat1 and mat2 shapes cannot be multiplied (",
            a.rows(), "x", a.columns(), " and ", b.rows(), "x", b.columns(), ")");
-  DT_CHECK(a.tensor.dtype() == b.tensor.dtype(), kRuntimeError,
-           "expected m1 and m2 to have the same dtype, but got: ", c_type_word(a.tensor.dtype()),
-           " != ", c_type_word(b.tensor.dtype()));
+  const DType first = a.tensor.dtype(), second = b.tensor.dtype();
+  DT_CHECK(first == second || !has_addend, kRuntimeError,
+           "mat1 and mat2 must have the same dtype, but got ", type_word(first), " and ",
+           type_word(second));
+  DT_CHECK(first == second, kRuntimeError,
+           "expected m1 and m2 to have the same dtype, but got: ", c_type_word(first),
+           " != ", c_type_word(second));
 }
 
 void check_addend_dtype(const Tensor& addend, const Tensor& factor) {
@@ -101,7 +105,7 @@ void check_addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2) {
   DT_CHECK(mat2.ndim() == 2, kRuntimeError, "mat2 must be a matrix, got ", mat2.ndim(),
            "-D tensor");
   check_addend_dtype(input, mat2);
-  check_factors({mat1, false}, {mat2, false});
+  check_factors({mat1, false}, {mat2, false}, true);
 }
 
 void check_baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2) {

@@ -7,7 +7,8 @@
 
 namespace dt {
 
-void check_factors(Factor a, Factor b);
+// has_addend: the product is added to something.
+void check_factors(Factor a, Factor b, bool has_addend = false);
 void check_addend_dtype(const Tensor& addend, const Tensor& factor);
 void check_addend_shape(const Tensor& addend, const Dims& product);
 // Bools are not multiplied, but PyTorch finds that out where there is something to multiply: y is

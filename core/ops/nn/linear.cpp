@@ -59,7 +59,7 @@ void linear_backward(BackwardCall& call, const Tensor& x, const Tensor& w, const
 // activation(input [n, in] @ weight^T [in, out] + bias), in one kernel call.
 Tensor linear_rows(const Tensor& input, const Tensor& weight, const Tensor& bias,
                    Activation activation) {
-  check_factors({input, false}, {weight, true});
+  check_factors({input, false}, {weight, true}, bias.defined());
   Tensor y;
   if (bias.defined()) {
     check_addend_dtype(bias, weight);

@@ -141,6 +141,7 @@ from ._type_info import (  # noqa: E402
     is_signed,
     promote_types,
     result_type,
+    typename,
 )
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
 from .amp import GradScaler, autocast  # noqa: E402
@@ -211,14 +212,6 @@ Storage = _storage_types[float32]
 def is_tensor(obj):
     """Whether an object is a tensor."""
     return isinstance(obj, Tensor)
-
-
-def typename(obj) -> str:
-    """The name of an object's type, with its module: "torch.FloatTensor" of tensors."""
-    if isinstance(obj, Tensor):
-        return obj.type()
-    named = obj if hasattr(obj, "__qualname__") else type(obj)
-    return f"{named.__module__}.{named.__qualname__}".removeprefix("builtins.")
 
 
 def get_device(input) -> int:

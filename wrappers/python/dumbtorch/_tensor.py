@@ -294,7 +294,9 @@ class Tensor(TensorNames):
         if not self.is_leaf:
             raise RuntimeError(
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
-                "protocol at the moment."
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
             )
         if id(self) not in memo:
             memo[id(self)] = out = rebuild(type(self), copy_of_memory(self), self)

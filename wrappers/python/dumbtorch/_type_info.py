@@ -1,4 +1,4 @@
-"""What dtypes hold, and in which dtype they meet: finfo, iinfo, promote_types, can_cast."""
+"""What dtypes hold, and in which dtype they meet: finfo, iinfo, promote_types, can_cast; what types are called."""
 
 from __future__ import annotations
 
@@ -162,3 +162,11 @@ def _tensor(function: str, input):
         kind = type(input).__name__
         raise TypeError(f"{function}(): argument 'input' (position 1) must be Tensor, not {kind}")
     return input
+
+
+def typename(obj) -> str:
+    """The name of an object's type, with its module: "torch.FloatTensor" of tensors."""
+    if isinstance(obj, TensorBase):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    return f"{named.__module__}.{named.__qualname__}".removeprefix("builtins.")

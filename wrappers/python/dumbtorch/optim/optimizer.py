@@ -13,6 +13,7 @@ from .._enums import DEVICE_TYPE
 from .._native import lib
 from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_operand
 from .._tensor_type import TensorBase
+from .._type_info import typename
 from .._types import bfloat16, float16, float32, float64
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils.hooks import RemovableHandle
@@ -99,7 +100,7 @@ class Optimizer:
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or "
                 "dicts, but "
-                f"got {type(params).__name__}"
+                f"got {typename(params)}"
             )
         self.defaults = defaults
         self.state: defaultdict = defaultdict(dict)
@@ -200,6 +201,8 @@ class Optimizer:
         return loss
 
     def _update(self, group: dict) -> None:
+        if not hasattr(self, "_row"):  # a class of one's own has its own step
+            raise NotImplementedError
         needed = [name for name, _, exists, _ in self._row.states if exists(group)]
         if not needed and not self._wide and self._found_inf is None:
             self._update_without_state(group)
@@ -411,12 +414,14 @@ class Optimizer:
         dtype and memory order."""
         if isinstance(value, (list, tuple)):
             return type(value)(self._adapted(name, v, p) for v in value)
+        states = self._states
+        numbers = [n for n, is_number, *_ in states if is_number]
+        if isinstance(value, (int, float)) and name in numbers:  # PyTorch's files had them once
+            return _ops.full((), value, dtype=float32, device=p.device)
         if not isinstance(value, TensorBase):
             return deepcopy(value)
         value = _ops.detach(value)
-        states = self._states
-        numbers = [n for n, is_number, *_ in states if is_number] if states else ["step"]
-        if name in numbers:
+        if name in numbers or not states and name == "step":
             return _ops.to(_ops.clone(value), p.device, float32)
         if value.shape != p.shape:
             return _ops.to(_ops.clone(value), p.device, p.dtype)

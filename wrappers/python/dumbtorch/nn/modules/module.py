@@ -11,6 +11,7 @@ from ... import _ops
 from ..._native import lib
 from ..._runtime import check
 from ..._tensor import Tensor
+from ..._type_info import typename
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import add_hook
@@ -100,14 +101,14 @@ class Module(StateDict):
         elif name in state.get("_parameters", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}' "
+                    f"cannot assign '{typename(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
                 )
             state["_parameters"][name] = None
         elif name in state.get("_modules", ()):
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{type(value).__name__}' as child module '{name}' "
+                    f"cannot assign '{typename(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
             state["_modules"][name] = registered("module", self, name, None)
@@ -116,8 +117,8 @@ class Module(StateDict):
         elif name in state.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
-                    f"cannot assign '{type(value).__name__}' object to buffer '{name}' "
-                    "(torch.Tensor or None required)"
+                    f"cannot assign '{typename(value)}' as buffer '{name}' "
+                    "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
             state["_buffers"][name] = registered("buffer", self, name, value)
         else:
@@ -168,7 +169,7 @@ class Module(StateDict):
         self._check_name("parameter", name, "_parameters")
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(
-                f"cannot assign '{type(param).__name__}' object to parameter '{name}' "
+                f"cannot assign '{typename(param)}' object to parameter '{name}' "
                 "(torch.nn.Parameter or None required)"
             )
         if param is not None and not param.is_leaf:
@@ -184,7 +185,7 @@ class Module(StateDict):
         self._check_name("buffer", name, "_buffers")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' "
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
         registry[name] = registered("buffer", self, name, tensor)
@@ -193,7 +194,7 @@ class Module(StateDict):
     def add_module(self, name: str, module) -> None:
         """Adds a child, or None for one that is absent."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{type(module).__name__} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         registry = self._registry("_modules")
         self._check_name("module", name, "_modules")
         registry[name] = registered("module", self, name, module)

@@ -213,9 +213,12 @@ def _padded(x, length, value, side):
 
 
 def unpad_sequence(padded_sequences, lengths, batch_first=False):
-    """The reverse of pad_sequence: the first lengths[i] elements of each sequence."""
+    """The reverse of pad_sequence: copies of the first lengths[i] elements of each sequence."""
     x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
-    return [row[: int(n)] for row, n in zip(x, lengths, strict=True)]
+    return [
+        row[: int(n)].clone(memory_format=_types.contiguous_format)
+        for row, n in zip(x, lengths, strict=True)
+    ]
 
 
 def pack_sequence(sequences, enforce_sorted=True):
