@@ -132,21 +132,23 @@ void plane_rows(const Correlation<T>* phases, int64_t n, int64_t c, int64_t i, T
   }
 }
 
-// Rows [begin, end) of a phase of the rows.
+// Rows [begin, end) of a phase of the rows. Strides are rare: their rows are computed one by one.
 template <class T, int kStep, int kPhases>
 void plane_part(const Correlation<T>* phases, int64_t n, int64_t c, int64_t begin, int64_t end) {
   const ConvAxis& axis = phases[0].rows;
   const auto sees_all = [&](TapRange rows) { return rows.begin == 0 && rows.end == axis.taps; };
   for (int64_t i = begin; i < end;) {
     const TapRange rows = taps_inside(axis, i);
-    if (i + kRowsTogether <= end && sees_all(rows) &&
-        sees_all(taps_inside(axis, i + kRowsTogether - 1))) {
-      plane_rows<T, kStep, kPhases, kRowsTogether>(phases, n, c, i, rows);
-      i += kRowsTogether;
-    } else {
-      plane_rows<T, kStep, kPhases, 1>(phases, n, c, i, rows);
-      ++i;
+    if constexpr (kStep == 1 && kPhases == 1) {
+      if (i + kRowsTogether <= end && sees_all(rows) &&
+          sees_all(taps_inside(axis, i + kRowsTogether - 1))) {
+        plane_rows<T, kStep, kPhases, kRowsTogether>(phases, n, c, i, rows);
+        i += kRowsTogether;
+        continue;
+      }
     }
+    plane_rows<T, kStep, kPhases, 1>(phases, n, c, i, rows);
+    ++i;
   }
 }
 
