@@ -360,17 +360,26 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
                 const ChannelRuns<const T>& x, T mean, int64_t c, int64_t chunk,
                 const Partials& out, const NormGradient& call) {
   double sum_g = 0, sum_gx = 0;
-  T copy_g[kRun], copy_x[kRun], product[kRun];
+  T copy_g[kRun], copy_x[kRun];
   const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
   for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
     for (int64_t first = 0; first < s.length; first += kRun) {
       const int64_t count = min(kRun, s.length - first);
       const T* run_g = read_run(g.run(n, c) + first * g.stride, g.stride, count, copy_g);
-      run_g = call.arriving(run_g, copy_g, n, c, first, count);
       const T* run_x = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy_x);
-      for (int64_t i = 0; i < count; ++i) product[i] = run_g[i] * (run_x[i] - mean);
-      sum_g += static_cast<double>(reduce_span<Sum<T>>(run_g, count));
-      sum_gx += static_cast<double>(reduce_span<Sum<T>>(product, count));
+      const uint8_t* const flags = call.flags ? call.flags + s.flags_at(n, c, first) : nullptr;
+      double part_g, part_gx;
+      sum_two<T>(
+          count,
+          [=](int64_t i, int64_t lanes) -> TwoSums<T> {
+            Vector<T> v = load_as<T>(run_g + i, lanes);
+            if constexpr (std::is_same_v<T, float>) {
+              if (flags) v = passing(v, flags + i / kPacket, lanes);
+            }
+            return {v, v * (load_as<T>(run_x + i, lanes) - mean)};
+          },
+          &part_g, &part_gx);
+      sum_g += part_g, sum_gx += part_gx;
     }
   }
   out.first(chunk)[c] = sum_g;

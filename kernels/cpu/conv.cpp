@@ -1,7 +1,7 @@
 // conv2d and its gradients.
 #include "kernels/calls/conv.gen.h"
-#include "kernels/cpu/conv_depthwise.h"
 #include "kernels/cpu/conv_channels_last.h"
+#include "kernels/cpu/conv_planes.h"
 #include "kernels/cpu/conv_pointwise.h"
 
 namespace dt::cpu {
@@ -85,7 +85,8 @@ __attribute__((noinline)) int64_t correlation_bytes(const dt_stream* stream,
                                                     const Correlation<T>& k) {
   if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
   if (is_channels_last(k)) return ChannelsLastConvolution<T>(stream, k, Workspace(nullptr)).bytes();
-  return is_depthwise(k) ? DepthwisePhases<T>::workspace(k) : correlation_workspace(stream, k);
+  if (is_depthwise(k)) return DepthwisePhases<T>::workspace(k);
+  return is_depthwise_planes(k) ? 0 : correlation_workspace(stream, k);
 }
 
 template <class T>
@@ -99,6 +100,10 @@ __attribute__((noinline)) void run_correlation(const dt_stream* stream, const Co
     DepthwisePhases<T> alone;
     alone.phase[alone.count++] = k;
     alone.run(stream, Workspace(workspace));
+  } else if (is_depthwise_planes(k)) {
+    PlanePhases<T> alone;
+    alone.phase[alone.count++] = k;
+    alone.run(stream);
   } else {
     correlate(stream, k, Workspace(workspace));
   }
@@ -161,7 +166,12 @@ struct BackwardInput {
   static void run(const dt_stream* stream, const calls::Conv2dBackwardInput& call) {
     for_each_part(stream, call, [&](int64_t first, int64_t images) {
       DepthwisePhases<T> together;
+      PlanePhases<T> planes;
       for_each_phase(call, first, images, [&](const Correlation<T>& k) {
+        if (!is_pointwise(k) && !is_depthwise(k) && is_depthwise_planes(k)) {
+          planes.phase[planes.count++] = k;
+          return;
+        }
         if (is_pointwise(k) || !is_depthwise(k)) return run_correlation(stream, k, call.workspace);
         together.phase[together.count++] = k;
         if (together.count < together.kMost) return;
@@ -169,6 +179,7 @@ struct BackwardInput {
         together.count = 0;
       });
       together.run(stream, Workspace(call.workspace));
+      planes.run(stream);
     });
   }
 };
@@ -195,7 +206,8 @@ struct BackwardWeight {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) return 0;
     if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
-    return is_depthwise(k) ? depthwise_weight_workspace(k) : weight_workspace(stream, k);
+    if (is_depthwise(k)) return depthwise_weight_workspace(k);
+    return is_depthwise_planes(k) ? plane_weight_workspace(k) : weight_workspace(stream, k);
   }
   static void run(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
     const WeightGradient<T> k = describe_weight<T>(call);
@@ -205,6 +217,8 @@ struct BackwardWeight {
       run_gemm(stream, pointwise_gemm(k), call.workspace);
     } else if (is_depthwise(k)) {
       depthwise_weight(stream, k, Workspace(call.workspace));
+    } else if (is_depthwise_planes(k)) {
+      plane_weight(stream, k, Workspace(call.workspace));
     } else {
       weight_gradient(stream, k, Workspace(call.workspace));
     }

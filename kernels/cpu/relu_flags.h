@@ -66,14 +66,17 @@ void relu_run(float* y, const float* addend, float limit, uint8_t* flags, int64_
   });
 }
 
+// Lanes of g, so many, where they pass, else 0.
+inline Vector<float> passing(Vector<float> g, const uint8_t* flags, int64_t lanes) {
+  uint32_t bytes = 0;
+  __builtin_memcpy(&bytes, flags, static_cast<size_t>(ceil_div(lanes, kPacket)));
+  return (flag_bits() & bytes) != 0 ? g : Vector<float>{};
+}
+
 // y = g where it passes, else 0; y may be g.
 void pass_run(float* y, const float* g, const uint8_t* flags, int64_t n) {
-  const FlagLanes bit = flag_bits();
   for_each_vector(n, [&](int64_t i, auto lanes) {
-    uint32_t bytes = 0;
-    __builtin_memcpy(&bytes, flags + i / kPacket, static_cast<size_t>(ceil_div(lanes, kPacket)));
-    const Vector<float> v = load_first(g + i, lanes);
-    store_lanes(y + i, (bit & bytes) != 0 ? v : Vector<float>{}, lanes);
+    store_lanes(y + i, passing(load_first(g + i, lanes), flags + i / kPacket, lanes), lanes);
   });
 }
 
