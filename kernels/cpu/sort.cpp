@@ -101,7 +101,7 @@ class RowSort {
 // items are to come is what is larger than any.
 class Handful {
  public:
-  explicit Handful(int64_t count) : first_(kHandful - count) {
+  __attribute__((noinline)) explicit Handful(int64_t count) : first_(kHandful - count) {
     for (int64_t i = 0; i < kHandful; ++i) list_[i / kWidth][i % kWidth] = i < first_ ? 0 : kNone;
   }
 
@@ -109,8 +109,7 @@ class Handful {
   uint32_t bound() const { return NarrowItem{last()}.key(); }
 
   // What is below the bound is found before anything is put in: that branches on nothing, either.
-  template <class Key>
-  void add(const Key* keys, int64_t n, int64_t at) {
+  __attribute__((noinline)) void add(const uint32_t* keys, int64_t n, int64_t at) {
     const bool takes_all = !is_full();
     const uint32_t below = bound();
     NarrowItem some[kHandful];
@@ -122,7 +121,7 @@ class Handful {
     for (int64_t i = 0; i < taken; ++i) insert(some[i]);
   }
 
-  void get(NarrowItem* items) const {
+  __attribute__((noinline)) void get(NarrowItem* items) const {
     for (int64_t i = first_; i < kHandful; ++i) items[i - first_] = {list_[i / kWidth][i % kWidth]};
   }
 
@@ -169,7 +168,8 @@ class Candidates {
   template <class T>
   void read(const Row<T>& x, int64_t begin, int64_t end, bool descending) {
     if constexpr (std::is_same_v<Item, NarrowItem>) {
-      if (count_ <= kHandful) return read_handful(x, begin, end, descending);
+      if (count_ <= kHandful && count_ * kFewOf > end - begin)
+        return read_handful(x, begin, end, descending);
     }
     const KeyOf<T> inverted = descending ? kLargestKey<T> : KeyOf<T>(0);
     KeyOf<T> keys[kTile];
@@ -201,7 +201,12 @@ class Candidates {
       const int64_t n = min(kTile, end - at);
       const KeyOf<T> lowest = read_keys(x, at, n, inverted, keys);
       if (best.is_full() && lowest >= best.bound()) continue;
-      for (int64_t i = 0; i < n; i += kHandful) best.add(keys + i, min(kHandful, n - i), at + i);
+      uint32_t some[kHandful];
+      for (int64_t i = 0; i < n; i += kHandful) {
+        const int64_t count = min(kHandful, n - i);
+        for (int64_t k = 0; k < count; ++k) some[k] = keys[i + k];
+        best.add(some, count, at + i);
+      }
     }
     best.get(items_);
     n_ = count_;
@@ -332,7 +337,7 @@ class SortRows {
 
  private:
   static bool is_few(int64_t count, int64_t n) {
-    return count * (count <= kHandful ? kHandfulOf : kFewOf) <= n;
+    return count * (count <= kHandful && n > kRun ? kHandfulOf : kFewOf) <= n;
   }
   int64_t threads() const { return is_cut_ ? stream_->threads : 1; }
   bool has_narrow_positions() const { return static_cast<uint64_t>(rows_.along.size) <= kNarrow; }
