@@ -129,6 +129,16 @@ class IndexWalk {
     }
   }
 
+  // How many positions the last of those dimensions has from here on.
+  int64_t left() const { return plan_.sizes[dims_ - 1] - at_[dims_ - 1]; }
+
+  // next(), n times, for n <= left().
+  void skip(int64_t n) {
+    move(dims_ - 1, n - 1);
+    at_[dims_ - 1] += n - 1;
+    next();
+  }
+
   int64_t plain = 0, indexed = 0;
   int64_t selector[DT_MAX_DIMS] = {};  // offsets into the selectors' data
 

@@ -54,11 +54,26 @@ struct ListBlocks {
   }
 };
 
+constexpr int64_t kShortList = 16, kListsTogether = 256;
+
+// n lists side by side that select the same elements: one element of each after another.
+template <class T>
+__attribute__((noinline)) void read_across(const IndexPlan& plan, const IndexLists& lists,
+                                           int64_t n, T* y, const T* x, const int64_t* offsets) {
+  const int64_t y_step = lists.plain_step(plan), y_stride = plan.plain[lists.list - 1],
+                x_stride = plan.indexed[lists.list - 1];
+  for (int64_t i = 0; i < lists.size; ++i) {
+    for (int64_t k = 0; k < n; ++k) y[i * y_step + k * y_stride] = x[offsets[i] + k * x_stride];
+  }
+}
+
 template <class T>
 void read_blocks(const IndexPlan& plan, const IndexLists& lists, const ListBlocks& blocks,
                  int64_t begin, int64_t end, T* y, const T* x) {
   const int64_t y_step = lists.plain_step(plan), per_list = blocks.parts * blocks.pieces;
   const bool offsets_stay = lists.fixed && blocks.parts == 1;
+  const bool goes_across =
+      offsets_stay && lists.run == 1 && lists.list > 0 && lists.size <= kShortList;
   IndexWalk walk(plan, max(lists.list, 0), begin / per_list);
   int64_t part = begin % per_list / blocks.pieces, piece = begin % blocks.pieces;
   int64_t offsets[kIndexTile];
@@ -68,6 +83,13 @@ void read_blocks(const IndexPlan& plan, const IndexLists& lists, const ListBlock
                            min(blocks.length, lists.run - from)};
     if (block == begin || !offsets_stay)
       selected_offsets(plan, lists.list, walk, first, slices.n, offsets);
+    if (goes_across) {
+      const int64_t n = min(min(end - block, walk.left()), kListsTogether);
+      read_across(plan, lists, n, y + walk.plain, x + walk.indexed, offsets);
+      walk.skip(n);
+      block += n - 1;
+      continue;
+    }
     read_slices(lists, slices, y + walk.plain + first * y_step, y_step, x + walk.indexed, offsets);
     if (++piece < blocks.pieces) continue;
     piece = 0;

@@ -6,11 +6,14 @@
 #include "kernels/calls/planned.h"
 #include "kernels/calls/sorting.gen.h"
 #include "kernels/cpu/radix_sort.h"
+#include "kernels/cpu/simd.h"
 
 namespace dt::cpu {
 namespace {
 
 constexpr int64_t kFewOf = 16;          // up to one in so many elements are few
+constexpr int64_t kHandful = 16;        // up to so many are few in shorter rows, too
+constexpr int64_t kHandfulOf = 2;       // where they are up to one in so many
 constexpr int64_t kInsertionSort = 40;  // up to so many, they are kept in order
 constexpr int64_t kTile = 64;
 
@@ -93,6 +96,63 @@ class RowSort {
 
 // ---- few elements
 
+// The `count` smallest items in order, at the end of a list that vectors hold: an item moves all
+// behind it at once, and nothing branches on where that is. What is before them is 0, and where
+// items are to come is what is larger than any.
+class Handful {
+ public:
+  __attribute__((noinline)) explicit Handful(int64_t count) : first_(kHandful - count) {
+    for (int64_t i = 0; i < kHandful; ++i) list_[i / kWidth][i % kWidth] = i < first_ ? 0 : kNone;
+  }
+
+  bool is_full() const { return last() != kNone; }
+  uint32_t bound() const { return NarrowItem{last()}.key(); }
+
+  // What is below the bound is found before anything is put in: that branches on nothing, either.
+  __attribute__((noinline)) void add(const uint32_t* keys, int64_t n, int64_t at) {
+    const bool takes_all = !is_full();
+    const uint32_t below = bound();
+    NarrowItem some[kHandful];
+    int64_t taken = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      some[taken] = NarrowItem::of(keys[i], at + i);
+      taken += takes_all | (keys[i] < below);
+    }
+    for (int64_t i = 0; i < taken; ++i) insert(some[i]);
+  }
+
+  __attribute__((noinline)) void get(NarrowItem* items) const {
+    for (int64_t i = first_; i < kHandful; ++i) items[i - first_] = {list_[i / kWidth][i % kWidth]};
+  }
+
+ private:
+  static constexpr int kWidth = kVectorBytes / sizeof(uint64_t), kVectors = kHandful / kWidth;
+  static constexpr uint64_t kNone = UINT64_MAX;
+  typedef uint64_t List __attribute__((vector_size(kVectorBytes)));
+
+  void insert(const NarrowItem& item) {
+    const List by_one = lanes_from(kWidth - 1), x = List{} + item.both;
+#pragma GCC unroll 8
+    for (int i = kVectors - 1; i >= 0; --i) {
+      const List before = __builtin_shuffle(i > 0 ? list_[i - 1] : List{}, list_[i], by_one);
+      const List lower = list_[i] < x ? list_[i] : x;
+      list_[i] = lower > before ? lower : before;
+    }
+  }
+
+  static List lanes_from(uint64_t first) {
+    List lanes = {};
+    for (int i = 0; i < kWidth; ++i) lanes[i] = first + static_cast<uint64_t>(i);
+    return lanes;
+  }
+  uint64_t last() const {
+    return list_[kVectors - 1][kWidth - 1];
+  }
+
+  const int64_t first_;
+  List list_[kVectors];
+};
+
 // The `count` smallest items of a row's elements, as they go by, in the order in which they came;
 // or, if they are a handful, in their own.
 template <class Item>
@@ -107,6 +167,10 @@ class Candidates {
 
   template <class T>
   void read(const Row<T>& x, int64_t begin, int64_t end, bool descending) {
+    if constexpr (std::is_same_v<Item, NarrowItem>) {
+      if (count_ <= kHandful && count_ * kFewOf > end - begin)
+        return read_handful(x, begin, end, descending);
+    }
     const KeyOf<T> inverted = descending ? kLargestKey<T> : KeyOf<T>(0);
     KeyOf<T> keys[kTile];
     for (int64_t at = begin; at < end; at += kTile) {
@@ -128,6 +192,26 @@ class Candidates {
   }
 
  private:
+  template <class T>
+  void read_handful(const Row<T>& x, int64_t begin, int64_t end, bool descending) {
+    const KeyOf<T> inverted = descending ? kLargestKey<T> : KeyOf<T>(0);
+    KeyOf<T> keys[kTile];
+    Handful best(count_);
+    for (int64_t at = begin; at < end; at += kTile) {
+      const int64_t n = min(kTile, end - at);
+      const KeyOf<T> lowest = read_keys(x, at, n, inverted, keys);
+      if (best.is_full() && lowest >= best.bound()) continue;
+      uint32_t some[kHandful];
+      for (int64_t i = 0; i < n; i += kHandful) {
+        const int64_t count = min(kHandful, n - i);
+        for (int64_t k = 0; k < count; ++k) some[k] = keys[i + k];
+        best.add(some, count, at + i);
+      }
+    }
+    best.get(items_);
+    n_ = count_;
+  }
+
   // The lowest of n <= kTile keys.
   template <class T>
   static KeyOf<T> read_keys(const Row<T>& x, int64_t at, int64_t n, KeyOf<T> inverted,
@@ -209,7 +293,8 @@ class TopOfRow {
       for (int64_t i = 0; i < counts_[piece]; ++i) items[n++] = from[i];
     }
     if (n > first_) keep_smallest(items, n, first_, copy_);
-    const Item* sorted = sort_.run(stream, first_, 8 * sizeof(T));
+    const bool is_sorted = pieces_ == 1 && first_ <= kInsertionSort;
+    const Item* sorted = is_sorted ? items : sort_.run(stream, first_, 8 * sizeof(T));
     for (int64_t i = 0; i < first_; ++i) {
       const int64_t position = sorted[i].position();
       y.put(i, x[position], position);
@@ -237,7 +322,7 @@ class SortRows {
         call_(call),
         rows_(make_rows(call.x, call.values, call.indices)),
         is_cut_(cuts_rows(stream, rows_)),
-        is_few_(call.indices && rows_.first * kFewOf <= rows_.along.size) {}
+        is_few_(call.indices && is_few(rows_.first, rows_.along.size)) {}
 
   int64_t workspace() const { return bytes_of_worker() * (is_cut_ ? 1 : stream_->threads); }
 
@@ -251,6 +336,9 @@ class SortRows {
   }
 
  private:
+  static bool is_few(int64_t count, int64_t n) {
+    return count * (count <= kHandful && n > kRun ? kHandfulOf : kFewOf) <= n;
+  }
   int64_t threads() const { return is_cut_ ? stream_->threads : 1; }
   bool has_narrow_positions() const { return static_cast<uint64_t>(rows_.along.size) <= kNarrow; }
 

@@ -31,6 +31,7 @@ typedef struct {
 static PyTypeObject* base_type;
 static PyTypeObject* tensor_type; /* dumbtorch.Tensor: what operators return */
 static PyObject* size_type;       /* dumbtorch.Size: what shapes are */
+static PyObject* dtypes;          /* a dict: number -> dumbtorch.dtype */
 static PyObject* make_error;      /* () -> the exception for the last failed call */
 static PyObject* fallback;        /* (name, a, b) -> the result for operands that are rare */
 
@@ -246,6 +247,16 @@ static PyObject* get_ndim(PyObject* self, void* unused) {
   return PyLong_FromLongLong(n);
 }
 
+static PyObject* get_dtype(PyObject* self, void* unused) {
+  (void)unused;
+  dt_dtype number = 0;
+  if (dt_tensor_dtype(handle_of(self), &number)) return raise_last_error();
+  PyObject* key = PyLong_FromLong((long)number);
+  PyObject* dtype = key ? PyObject_GetItem(dtypes, key) : NULL;
+  Py_XDECREF(key);
+  return dtype;
+}
+
 static PyObject* item(PyObject* self, PyObject* unused) {
   (void)unused;
   dt_tensor* const handle = handle_of(self);
@@ -340,16 +351,18 @@ static PyObject* own(PyObject* module, PyObject* args) {
 }
 
 static PyObject* install(PyObject* module, PyObject* args) {
-  PyObject *type, *size, *error, *rare;
+  PyObject *type, *size, *numbered, *error, *rare;
   (void)module;
-  if (!PyArg_ParseTuple(args, "OOOO", &type, &size, &error, &rare)) return NULL;
+  if (!PyArg_ParseTuple(args, "OOOOO", &type, &size, &numbered, &error, &rare)) return NULL;
   if (tensor_type) return PyErr_Format(PyExc_RuntimeError, "install: called twice");
   Py_INCREF(type);
   Py_INCREF(size);
+  Py_INCREF(numbered);
   Py_INCREF(error);
   Py_INCREF(rare);
   tensor_type = (PyTypeObject*)type;
   size_type = size;
+  dtypes = numbered;
   make_error = error;
   fallback = rare;
   Py_RETURN_NONE;
@@ -364,6 +377,7 @@ static PyMemberDef kMembers[] = {
 static PyGetSetDef kProperties[] = {
     {"shape", get_shape, NULL, "The sizes of all dimensions.", NULL},
     {"ndim", get_ndim, NULL, "Number of dimensions.", NULL},
+    {"dtype", get_dtype, NULL, "Element type.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

@@ -46,10 +46,10 @@ Tensor triangle_indices(const char* name, int64_t rows, int64_t columns, int64_t
   const Tensor y = make_empty({2, count}, kIndexDType, kCpu);
   int64_t *row = y.data_as<int64_t>(), *column = row + count;
   for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = first(i); j < last(i); ++j) {
-      *row++ = i;
-      *column++ = j;
-    }
+    const int64_t begin = first(i), length = last(i) - begin;
+    row = std::fill_n(row, length, i);
+    for (int64_t j = 0; j < length; ++j) column[j] = begin + j;
+    column += length;
   }
   return to(y, device_or_default(device), dtype);
 }

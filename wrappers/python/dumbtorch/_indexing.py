@@ -76,14 +76,23 @@ def _apply(x, index):
     Index tensors are at the positions of the view's dimensions that they replace, None elsewhere; a
     mask of k dimensions is one entry that stands for k dimensions.
     """
-    items = _items(index)
-    used = sum(_dims_used(item) for item in items)
-    ndim = x.ndim
+    items, used, ndim = [], 0, x.ndim
+    for item in index if isinstance(index, tuple) else (index,):
+        dims = _DIMS_OF_PLAIN.get(item.__class__)
+        if dims is None:
+            item = _item(item)
+            dims = _dims_used(item)
+        items.append(item)
+        used += dims
     if used > ndim:
         raise IndexError(f"too many indices for tensor of dimension {ndim}")
     view, dim, indices = x, 0, []
     for position, item in enumerate(items):
-        if item is Ellipsis:  # a second one skips as many, as in PyTorch
+        if isinstance(item, slice):
+            view = _slice(view, dim, item)
+            dim += 1
+            indices.append(None)
+        elif item is Ellipsis:  # a second one skips as many, as in PyTorch
             skipped = ndim - used
             dim += skipped
             indices += [None] * skipped
@@ -97,10 +106,6 @@ def _apply(x, index):
             view = _ops.unsqueeze(view, dim)
             indices.append(_ops.zeros((int(item),), dtype=int64, device=x.device))
             dim += 1
-        elif isinstance(item, slice):
-            view = _slice(view, dim, item)
-            dim += 1
-            indices.append(None)
         elif isinstance(item, TensorBase):
             indices.append(item)
             dim += _dims_used(item)
@@ -111,12 +116,8 @@ def _apply(x, index):
     return view, indices
 
 
-def _items(index) -> list:
-    """The parts of an index as ints, slices, None, Ellipsis, truth values and tensors."""
-    items = [_item(i) for i in (index if isinstance(index, tuple) else (index,))]
-    if not any(i is Ellipsis for i in items):
-        items.append(Ellipsis)
-    return items
+# What is taken as it is, and how many dimensions it stands for.
+_DIMS_OF_PLAIN = {slice: 1, int: 1, bool: 0, type(None): 0, type(Ellipsis): 0}
 
 
 def _item(i):
@@ -153,11 +154,9 @@ def _from_list(values):
 
 def _dims_used(item) -> int:
     """How many of the tensor's dimensions an item of an index stands for."""
-    if item is None or item is Ellipsis or isinstance(item, bool):
-        return 0
-    if isinstance(item, TensorBase) and item.dtype in (bool_, uint8):
-        return item.ndim
-    return 1
+    if isinstance(item, TensorBase):
+        return item.ndim if item.dtype in (bool_, uint8) else 1
+    return _DIMS_OF_PLAIN.get(item.__class__, 1)
 
 
 def _slice(x, dim: int, s: slice):
@@ -171,8 +170,10 @@ def _slice(x, dim: int, s: slice):
 
 
 def _bound(value):
+    if value is None or value.__class__ is int:
+        return value
     try:
-        return None if value is None else operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise TypeError(
             "slice indices must be integers or None or have an __index__ method"
@@ -206,14 +207,16 @@ def _without_leading_ones(value, ndim: int):
 
 def _mask_like(mask, x):
     """A mask of the first dimensions, beside x, with the others added so that it broadcasts."""
-    if tuple(mask.shape) != tuple(x.shape[: mask.ndim]):
-        for d, (m, n) in enumerate(zip(mask.shape, x.shape, strict=False)):
+    shape = mask.shape
+    if shape != x.shape:
+        for d, (m, n) in enumerate(zip(shape, x.shape, strict=False)):
             if m != n:
                 raise IndexError(
-                    f"The shape of the mask {list(mask.shape)} at index {d} does not match the "
+                    f"The shape of the mask {list(shape)} at index {d} does not match the "
                     f"shape "
                     f"of the indexed tensor {list(x.shape)} at index {d}"
                 )
     if x.is_cuda and not mask.is_cuda:
         mask = _ops.to(mask, x.device)
-    return _ops.reshape(mask, (*mask.shape, *[1] * (x.ndim - mask.ndim)))
+    more = x.ndim - len(shape)
+    return _ops.reshape(mask, (*shape, *[1] * more)) if more else mask

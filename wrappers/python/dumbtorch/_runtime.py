@@ -5,6 +5,7 @@ Handles are plain integers here (see capi/generate/python_native.py); `wrap` mak
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
@@ -511,6 +512,11 @@ _CURRENT = 0xFFFFFFFF  # -1: whichever CUDA device is current
 def device_from(packed: int) -> device:
     if not packed:
         raise fail()
+    return _device_at(packed)
+
+
+@functools.cache
+def _device_at(packed: int) -> device:
     name, index = _DEVICES[packed >> 32], packed & 0xFFFFFFFF
     return device(name, None if name == "cpu" or index == _CURRENT else index)
 

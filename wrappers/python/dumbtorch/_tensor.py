@@ -98,6 +98,8 @@ class Tensor(TensorNames):
         """to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy,
         memory_format.
         """
+        if len(args) == 1 and not kwargs and args[0].__class__ in (str, dtype, device):
+            return _ops.to(self, **{"dtype" if args[0].__class__ is dtype else "device": args[0]})
         return _ops.to(self, **_to_arguments(args, kwargs))
 
     def type(self, dtype=None, non_blocking=False):
@@ -586,7 +588,7 @@ def _meet(name: str, a, b) -> tuple:
     return _ops.to(a, dtype=kind), _ops.to(b, dtype=kind)
 
 
-install(Tensor, Size, fail, _operate)
+install(Tensor, Size, DTYPE.objects, fail, _operate)
 
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
     if not hasattr(Tensor, _name):
