@@ -89,7 +89,8 @@ struct Bernoulli : Call {
 };
 
 // y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
-// -1 throughout a row whose weights are no distribution. A backend need not have it.
+// -1 throughout a row whose weights are no distribution. A backend need not have it, nor for rows
+// and choices of every number.
 struct Choose : Call {
   const dt_view& y;
   const dt_view& p;

@@ -58,9 +58,4 @@ int32_t kernels::binomial(const dt_stream* stream, const calls::Binomial& call) 
   return draw(stream, call, Binomial{numbers(call.count), numbers(call.prob)});
 }
 
-// Core composes it of a scan and a search.
-int32_t kernels::choose(const dt_stream*, const calls::Choose&) {
-  return DT_KERNEL_UNSUPPORTED;
-}
-
 }  // namespace dt::cuda

@@ -8,6 +8,7 @@
 #include "core/ops/generation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/nn.gen.h"
+#include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/random.gen.h"
 #include "core/ops/reduce.gen.h"
@@ -65,7 +66,8 @@ Tensor sample_logits(const Tensor& logits, double temperature, std::optional<int
   // The greatest becomes 0 before it is divided, so that none is too large after that.
   const Tensor wide = to_dtype(logits, info(logits.dtype()).compute);
   const Tensor scores = (wide - amax(wide, IntList{-1}, true)) / temperature;
-  const Tensor weights = softmax(top_k_top_p_filtering(scores, top_k, top_p), -1);
+  // Not divided by their sum: they need not add up to 1.
+  const Tensor weights = exp(top_k_top_p_filtering(scores, top_k, top_p));
   const Tensor rows = reshape(weights, {weights.numel() / weights.size(-1), weights.size(-1)});
   return unsafe_view(multinomial(rows, 1, false, generator),
                      IntList(logits.sizes().begin(), logits.ndim() - 1));

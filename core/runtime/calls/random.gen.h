@@ -67,7 +67,8 @@ struct BernoulliCall : Operands<1, 1> {
 };
 
 // y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
-// -1 throughout a row whose weights are no distribution. A backend need not have it.
+// -1 throughout a row whose weights are no distribution. A backend need not have it, nor for rows
+// and choices of every number.
 struct ChooseCall : Operands<1, 2> {
   View& y = outputs[0];
   View& p = inputs[0];

@@ -120,14 +120,30 @@ def test_multinomial_with_replacement(dtype, rows, samples):
     assert chi_square(x.numpy(force=True).ravel(), lambda k: WEIGHTS[k] / 10) < 4
 
 
+@pytest.mark.parametrize("count", [1000, 3001])
 @pytest.mark.parametrize("samples", [1, 3, 100, 5000])
-def test_multinomial_of_many_weights(samples):
-    """Few samples are searched for by halves, many through a table."""
+def test_multinomial_of_many_weights(samples, count):
+    """Few samples are searched for by halves, many through a table; a GPU has a kernel for few of long rows."""
     random = np.random.default_rng(5)
-    weights = np.where(random.random(1000) < 0.3, 0, random.exponential(size=1000) ** 3)
-    p = dt.tensor(weights, device=DEVICE).expand(-(-N // samples), 1000)
+    weights = np.where(random.random(count) < 0.3, 0, random.exponential(size=count) ** 3)
+    p = dt.tensor(weights, device=DEVICE).expand(-(-N // samples), count)
     x = dt.multinomial(p, samples, replacement=True, generator=generator()).numpy(force=True)
     assert chi_square(x.ravel(), lambda k: weights[k] / weights.sum()) < 4
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("count", [1024, 1025, 50257])
+def test_multinomial_never_takes_what_has_no_weight(count, dtype):
+    """Weights at one place, at both ends and at few places, so small that their sum is no float32."""
+    places = [0, 1, 31, 32, 33, count // 2, count - 2, count - 1]
+    p = dt.zeros(len(places) + 2, count, dtype=getattr(dt, dtype), device=DEVICE)
+    for row, place in enumerate(places):
+        p[row, place] = 1e-40
+    p[-2, [0, count - 1]] = 3.0
+    p[-1, places] = 1e-40
+    x = dt.multinomial(p, 20, replacement=True, generator=generator()).tolist()
+    assert [set(row) for row in x[:-2]] == [{place} for place in places]
+    assert set(x[-2]) == {0, count - 1} and set(x[-1]) <= set(places)
 
 
 def test_multinomial_without_replacement():
