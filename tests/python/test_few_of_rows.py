@@ -78,6 +78,20 @@ def test_topk(name, torch, threads):
 
 
 @pytest.mark.parametrize("name", INTEGERS + FLOATS)
+def test_topk_of_nothing_but_the_last(name, torch):
+    """What no element comes behind is no empty place."""
+    dtype = getattr(torch, name)
+    limits = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
+    last = {True: limits.min, False: float("nan") if dtype.is_floating_point else limits.max}
+    for largest, number in last.items():
+        x = torch.full((2, 64), number, dtype=dtype)
+        for k in (1, 5, 16, 17):
+            values, indices = dt.topk(dt.from_dlpack(x), k, 1, largest)
+            assert_equal(torch, values, x[:, :k])
+            assert_equal(torch, indices, torch.arange(k).expand(2, k))
+
+
+@pytest.mark.parametrize("name", INTEGERS + FLOATS)
 def test_topk_of_rows_that_threads_share(name, torch):
     """The last piece of such a row may be shorter than what is wanted of it."""
     draw = random.Random(name)
