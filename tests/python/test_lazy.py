@@ -109,7 +109,7 @@ def test_before_the_first_call():
 
 OPERATORS = (
     lambda x: x + 1, lambda x: 1 + x, lambda x: x @ x, lambda x: -x, lambda x: x[0], lambda x: x == 1, lambda x: 2**x,
-    lambda x: operator.iadd(x, 1), abs,
+    lambda x: operator.iadd(x, 1), abs, len, list, bool, int, float,
 )  # fmt: skip
 
 

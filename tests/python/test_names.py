@@ -103,7 +103,9 @@ def test_what_a_tensor_is(agree):
     for text in (
         "t.is_nonzero(t.zeros(1))", "t.is_nonzero(t.ones(0))", "t.is_signed(3)", "t.strided",
         "t.is_same_size(t.ones(2), t.ones(2))", "t.get_device(t.ones(2))", "t.newaxis",
-        "t.typename(3)", "t.typename('')", "t.imag(t.ones(2))", "t.real(t.ones(2))",
+        "t.typename(3)", "t.typename('')", "t.typename([].append)", "t.typename(str.join)", "t.typename(len)",
+        "t.typename(None)",
+        "setattr(t.nn.Linear(1, 1), 'weight', str.join)", "t.imag(t.ones(2))", "t.real(t.ones(2))",
         "t.angle(t.tensor([1.0, -1.0, float('nan'), -0.0]))", "t.empty(0).untyped_storage().data_ptr()",
         "t.version.cuda", "t.Generator().clone_state().initial_seed()", "t.backends.mps.is_available()",
         "t.backends.cudnn.benchmark", "t.backends.cudnn.deterministic", "t.backends.cudnn.enabled",

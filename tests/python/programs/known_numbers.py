@@ -536,9 +536,6 @@ def _(c: Case) -> bool:
     return permuted and c.only_theirs_raises("grad_input must be contiguous")
 
 
-# The other operand of a count of differences.
-
-
 # PyTorch's polynomials for float32 have four to five digits.
 @documented("**Rounding**")
 def _(c: Case) -> bool:

@@ -1,4 +1,5 @@
-"""What dtypes hold, and in which dtype they meet: finfo, iinfo, promote_types, can_cast; what types are called."""
+"""What dtypes hold, and in which dtype they meet: finfo, iinfo, promote_types, can_cast; and what types
+are called."""
 
 from __future__ import annotations
 
@@ -169,4 +170,5 @@ def typename(obj) -> str:
     if isinstance(obj, TensorBase):
         return obj.type()
     named = obj if hasattr(obj, "__qualname__") else type(obj)
-    return f"{named.__module__}.{named.__qualname__}".removeprefix("builtins.")
+    module = getattr(named, "__module__", None)  # methods of C types have none, or None
+    return named.__qualname__ if module in (None, "builtins") else f"{module}.{named.__qualname__}"

@@ -116,7 +116,7 @@ def _refusing(name: str):
 def _refuse_operators() -> None:
     both = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
     binary = [prefix + name for name in both.split() for prefix in ("", "r", "i")]
-    others = "eq ne lt le gt ge neg pos abs invert getitem setitem"
+    others = "eq ne lt le gt ge neg pos abs invert getitem setitem len iter bool int float"
     for name in (*binary, *others.split()):
         setattr(_Uninitialized, f"__{name}__", _refusing(f"__{name}__"))
     _Uninitialized.numel = _refusing("numel")
