@@ -434,7 +434,7 @@ REFUSED_BY_CHECKPOINT = (
 )
 
 
-@pytest.mark.parametrize("given", REFUSED_BY_CHECKPOINT, ids=str)
+@pytest.mark.parametrize("given", REFUSED_BY_CHECKPOINT, ids=lambda given: list(given)[-1])
 def test_refused_by_checkpoint(given, refusals):
     def run(t):
         x = t.ones(2, requires_grad=True)
