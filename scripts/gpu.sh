@@ -73,7 +73,7 @@ do_pytest() {
   # shellcheck disable=SC2086
   python3 -m pytest -q $parallel ${PYTEST_ARGS:-} \
     tests/python/ops/test_ops.py tests/python/ops/test_variants.py tests/python/ops/test_random.py \
-    tests/python/ops/test_narrow_integers.py \
+    tests/python/ops/test_narrow_integers.py tests/python/ops/test_distributions.py \
     tests/python/test_cuda.py tests/python/test_cuda_capture.py tests/python/test_cuda_edges.py \
     tests/python/test_cuda_attention.py tests/python/test_cuda_nn.py \
     tests/python/test_streams.py \
