@@ -208,6 +208,8 @@ class Candidates {
         best.add(some, count, at + i);
       }
     }
+    // A shorter piece of a row leaves places empty: what is there comes last, and other pieces have
+    // enough.
     best.get(items_);
     n_ = count_;
   }

@@ -3,6 +3,7 @@
 #include "kernels/calls/random.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/reduce_block.cuh"
+#include "kernels/cuda/team.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -56,12 +57,7 @@ __device__ __forceinline__ int64_t position_of(const T* row, Segment in, double 
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   while (in.length() > 1) {
     const double own = sum_of_lane(row, in.part(lane, kWarp));
-    double up_to = own;
-#pragma unroll
-    for (int step = 1; step < kWarp; step *= 2) {
-      const double sum = __shfl_up_sync(~0u, up_to, step);
-      if (lane >= step) up_to += sum;
-    }
+    const double up_to = inclusive_over_lanes(own);
     const unsigned weighs = __ballot_sync(~0u, own > 0),
                    exceeds = __ballot_sync(~0u, own > 0 && before + up_to > target);
     const int chosen = exceeds ? __ffs(static_cast<int>(exceeds)) - 1
