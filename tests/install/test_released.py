@@ -1,5 +1,6 @@
 """What was released stays: the generator refuses a schema without a line of capi/released.lock."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -118,21 +119,14 @@ def test_another_soname_makes_other_promises(house):
     assert "libdumbtorch.so.0.2 rely on" in generate(house)
 
 
-CUBE = """
-[fn.cube]
-sig = "(input: tensor) -> tensor"
-class = "float"
-y = "input * input * input"
-grad.input = "3 * grad * square(input)"
-args.input = "The tensor."
-doc = "input cubed."
-"""
-
-
 def test_a_later_release_adds_to_a_level_of_its_own(house):
-    (house / "tests" / "python" / "ops" / "rows_more.py").write_text('row("cube")\n')
+    """What is added is the README's op."""
+    op, row = re.findall(
+        r"```(?:toml|python)\n(.*cube.*\n(?:.+\n)*)```", (ROOT / "README.md").read_text()
+    )
     assert generate(house, "--release") == ""
-    (house / "capi" / "schema" / "more.toml").write_text(CUBE)
+    (house / "tests" / "python" / "ops" / "rows_more.py").write_text(row)
+    (house / "capi" / "schema" / "more.toml").write_text('args.input = "The tensor."\n' + op)
     assert generate(house) == ""  # the release is still being made
     change(house, "CMakeLists.txt", ("VERSION 0.1.0", "VERSION 0.1.1"))
     for flags in ([], ["--release"]):
