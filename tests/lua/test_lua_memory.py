@@ -1,4 +1,4 @@
-"""Lua's memory ends at every allocation of a script in turn: nothing is lost, and the state goes on working."""
+"""Lua's memory ends at each allocation of a script in turn: nothing is lost, and the state goes on working."""
 
 import ctypes
 import sys
@@ -19,42 +19,39 @@ function work()
 end
 """
 LIBRARIES = {"lua5.4": "liblua5.4.so.0", "luajit": "libluajit-5.1.so.2"}
-PCALL = {"liblua5.4.so.0": "lua_pcallk", "libluajit-5.1.so.2": "lua_pcall"}
-REALLOC = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t)(("realloc", ctypes.CDLL(None)))
+reallocate = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t)(("realloc", ctypes.CDLL(None)))
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
 def test_memory_that_runs_out(name):
     if not (BUILD / name / "dumbtorch.so").exists():
         pytest.skip(f"the module of {name} is not built")
-    tests = str(ROOT / "tests")
-    run(sys.executable, __file__, name, LUA_CPATH=f"{BUILD}/{name}/?.so", PYTHONPATH=tests)
+    paths = {"LUA_CPATH": f"{BUILD}/{name}/?.so", "PYTHONPATH": str(ROOT / "tests")}
+    run(sys.executable, __file__, LIBRARIES[name], **paths)
 
 
-def fails_after(lua: ctypes.CDLL, allocations: int) -> bool:
+def fails_after(lua: ctypes.CDLL, allocations: float) -> bool:
     """Whether the script fails with so many; afterwards memory is there again."""
-    left = -1
+    left = float("inf")
 
     @ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t)
     def allocate(_, memory, old, new):
         nonlocal left
         grows = new > (old if memory else 0)
-        if grows and not left:
-            return None
         left -= grows
-        return REALLOC(memory, new)
+        return None if grows and left < 0 else reallocate(memory, new)
 
     def call(script: bytes) -> int:
-        return lua.luaL_loadstring(state, script) or getattr(lua, PCALL[lua._name])(
-            state, 0, 0, 0, 0, None
-        )
+        run = getattr(lua, "lua_pcallk", None) or lua.lua_pcall
+        return lua.luaL_loadstring(state, script) or run(state, 0, 0, 0, 0, None)
 
+    lua.lua_newstate.restype = c_void_p
     state = c_void_p(lua.lua_newstate(allocate, None))
     lua.luaL_openlibs(state)
     assert not call(SCRIPT)
     left = allocations
     failed = call(b"work()")
-    left = -1
+    left = float("inf")
     assert not call(b"work()")
     lua.lua_close(state)
     assert not ctypes.CDLL(BUILD / "libdumbtorch.so").dt_live_handles(None)
@@ -62,9 +59,6 @@ def fails_after(lua: ctypes.CDLL, allocations: int) -> bool:
 
 
 if __name__ == "__main__":
-    lua = ctypes.CDLL(LIBRARIES[sys.argv[1]], mode=ctypes.RTLD_GLOBAL)
-    lua.lua_newstate.restype = c_void_p
     allocations = 0
-    while fails_after(lua, allocations):
+    while fails_after(ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL), allocations):
         allocations += 1
-    print(allocations)
