@@ -78,10 +78,21 @@ def load(folder: pathlib.Path) -> Schema:
         for stem, file in files.items():
             for name, row in file.get(kind, {}).items():
                 try:
-                    parse(schema, names, stem, file, name, row)
+                    parse(schema, names, stem, file, name, _row(row))
                 except SchemaError as error:
                     raise SchemaError(f"{stem}.toml: [{kind}.{name}]: {error}") from None
     return schema
+
+
+class _Row(dict):
+    """A table of the schema; what is needed and is not there is said."""
+
+    def __missing__(self, key):
+        raise SchemaError(f"'{key}' is missing")
+
+
+def _row(value):
+    return _Row({k: _row(v) for k, v in value.items()}) if isinstance(value, dict) else value
 
 
 def _collect_activations(files: dict) -> None:
@@ -244,7 +255,7 @@ def _call_number(text: str, kind: str, names) -> CallNumber:
 
 def _parse_function(schema, names, stem, file, name, row) -> None:
     _refuse_unknown(row, _FUNCTION_KEYS)
-    row = {**file.get("defaults", {}), **row}
+    row = _Row({**file.get("defaults", {}), **row})
     args, results, inplace = signature.parse_signature(row["sig"], names)
     all_args = _document(args, row.get("args", {}), file.get("args", {}))
     args = _of_every_language(all_args)
