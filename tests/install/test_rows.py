@@ -86,6 +86,14 @@ def test_functions_of_a_schedule():
         _schedule(row | {"lr": "foo(lr)"})
 
 
+def test_a_rate_that_does_not_follow_the_one_before():
+    """What it does not read has no name: a compiler that is strict would refuse it."""
+    rate = "initial_lr / epoch"
+    row = {"sig": "()", "lr": rate, "closed": rate, "doc": "One for the tests."}
+    files = schedules.generate(Schema(schedules={"Root": _schedule(row)}))
+    assert "(double, double initial_lr, int64_t epoch)" in files["core/optim/schedules.gen.cpp"]
+
+
 def _schedule(row: dict) -> Schedule:
     return schedules.parse_schedule(Schema(), {}, "Root", row, lambda args, *_: tuple(args))
 
