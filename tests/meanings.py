@@ -1,6 +1,7 @@
 """What the layers, optimizers and schedules mean that PyTorch does not have, in PyTorch's words: as rows of
 ops say it with a lambda. `class_of` finds them for the tests of all languages."""
 
+import functools
 import importlib
 import inspect
 
@@ -59,15 +60,28 @@ def _optimizer(torch, update):
 
 
 def _schedule(torch, rate):
+    names = [*inspect.signature(rate).parameters][3:]
+
     class Schedule(torch.optim.lr_scheduler.LRScheduler):
-        def __init__(self, optimizer, *settings):
-            self.settings = settings
-            super().__init__(optimizer)
+        def __init__(self, optimizer, *settings, last_epoch=-1):
+            vars(self).update(zip(names, settings))
+            super().__init__(optimizer, last_epoch)
+
+        def after(self, lr, epoch, first):
+            settings = [getattr(self, name) for name in names if hasattr(self, name)]
+            return rate(lr, epoch, first, *settings)
 
         def get_lr(self):
             rates = [(group["lr"], group["initial_lr"]) for group in self.optimizer.param_groups]
-            if self.last_epoch == 0:
+            if self._is_initial:
                 return [lr for lr, _ in rates]
-            return [rate(lr, self.last_epoch, first, *self.settings) for lr, first in rates]
+            return [self.after(lr, self.last_epoch, first) for lr, first in rates]
+
+        def _get_closed_form_lr(self):
+            epochs = range(1, self.last_epoch + 1)
+            return [
+                functools.reduce(lambda lr, epoch: self.after(lr, epoch, first), epochs, first)
+                for first in self.base_lrs
+            ]
 
     return Schedule

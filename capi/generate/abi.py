@@ -6,8 +6,11 @@ its lines must stay (docs/abi.md)."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 from . import cabi
-from .model import Schema, SchemaError
+from .model import Argument, Schema, SchemaError
 from .text import GENERATED
 
 
@@ -30,17 +33,31 @@ def release(schema: Schema, version: str) -> str:
 
 
 def check_released(schema: Schema, released: str, version: str) -> None:
-    """Refuses a schema in which a line of the last release is missing."""
+    """Refuses a schema in which a line of the last release is missing, or to which a later one has added at its
+    level."""
     title, *promised = released.splitlines()
     if f" {soname(version)}," not in title:
         return
-    kept = set(lock(schema).splitlines())
+    kept, known = set(lock(schema).splitlines()[1:]), set(promised)
     if broken := [line for line in promised if line not in kept]:
         raise SchemaError(
             f"programs that were built for {soname(version)} rely on what was removed or changed:\n  "
             + "\n  ".join(broken)
             + "\nAdd beside it what is new; docs/abi.md says how."
         )
+    level = max(map(_level, promised))
+    added = sorted(line for line in kept - known if 0 < _level(line) <= level)
+    if added and f" release {version}:" not in title:
+        raise SchemaError(
+            f"release {version} adds to level {level}, which libraries have without it:\n  "
+            + "\n  ".join(added)
+            + f"\nIt is `since` {level + 1}; docs/abi.md says more."
+        )
+
+
+def _level(line: str) -> int:
+    found = re.search(r" (?:since|at level) (\d+)$", line)
+    return int(found[1]) if found else 0
 
 
 def version_script(schema: Schema) -> str:
@@ -78,9 +95,25 @@ def lock(schema: Schema) -> str:
     lines += [
         f"callback {cabi.callback_typedef(c)} since {c.since}" for c in schema.callbacks.values()
     ]
+    for c in schema.callbacks.values():
+        lines += _absences(f"dt_{c.name}", c.results, c.args)
     for c in schema.c_functions.values():
         lines.append(f"function {c.declaration} since {c.since}")
     for f in schema.public:
         lines.append(f"function {cabi.declaration(f)} since {f.since}")
         lines += [f"default {f.c_name} {a.name} = {a.default!r}" for a in f.args if a.has_default]
+        lines += _absences(f.c_name, f.args, f.results)
     return f"# {GENERATED}\n" + "\n".join(sorted(lines)) + "\n"
+
+
+def _absences(name: str, takes: Iterable[Argument], gives: Iterable[Argument]) -> list[str]:
+    """What C's types do not say: which NULL the library takes, and which objects it always gives."""
+    lines = []
+    for a in takes:
+        if a.kind.element_optional or (a.kind.optional and not a.has_default):
+            lines.append(f"absent {name} {a.name}")
+    for a in gives:
+        is_object = a.kind.base in ("tensor", "handle")
+        if is_object and not a.kind.element_optional and not a.kind.optional:
+            lines.append(f"present {name} {a.name}")
+    return lines

@@ -113,9 +113,9 @@ def main() -> int:
     try:
         model = schema.load(ROOT / "capi" / "schema")
         check.check(model)
+        abi.check_released(model, RELEASED.read_text(), header.version())
         if arguments.release:
             RELEASED.write_text(abi.release(model, header.version()))
-        abi.check_released(model, RELEASED.read_text(), header.version())
         files = outputs(model)
     except SchemaError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -163,6 +163,7 @@ class Elementwise:
     flat: bool = False  # the gradient is constant in the inputs where it is differentiable
     counts_bools: bool = False  # bools alone meet in int64
     wide_numbers: bool = False  # beside narrow floats, a number keeps all its digits
+    shapeless_number: bool = False  # one in the last place has no part in the result's strides
     # PyTorch's sentence if all inputs are bool; "" when bool is fine.
     bool_error: str = ""
     mixed_bool_error: str = ""

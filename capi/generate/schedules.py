@@ -138,7 +138,8 @@ def _kept(a: Argument) -> str:
 def _maker(s: Schedule) -> str:
     names = {a.name: b.name for a, b in zip(s.args, s.core_args, strict=True)}
     cpp = expr.Cpp(names | {"pi": "kPi"}, _FUNCTIONS)
-    used = {n for text in (s.lr, s.first) for n in expr.names(text)}
+    formulas = [s.lr] if s.first == "lr" else [s.lr, s.first]
+    used = {n for text in formulas for n in expr.names(text)}
     parts = [("double", "lr"), ("double", "initial_lr"), ("int64_t", "epoch")]
     first = [f"    if (epoch == 0) return {cpp.print(s.first)};"] if s.first != "lr" else []
     used |= {"epoch"} if first else set()

@@ -52,7 +52,8 @@ _FUNCTION_KEYS = {
     "sig", "doc", "args", "returns", "since", "method", "in", "python", "operator", "property",
     "public", "header", "core", "errors", "view", "blocks", "runs",
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
-    "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "flat", "inplace_argument",
+    "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "shapeless_number", "flat",
+    "inplace_argument",
     "takes_out", "activation", "autocast",
 }  # fmt: skip
 
@@ -77,10 +78,21 @@ def load(folder: pathlib.Path) -> Schema:
         for stem, file in files.items():
             for name, row in file.get(kind, {}).items():
                 try:
-                    parse(schema, names, stem, file, name, row)
+                    parse(schema, names, stem, file, name, _row(row))
                 except SchemaError as error:
                     raise SchemaError(f"{stem}.toml: [{kind}.{name}]: {error}") from None
     return schema
+
+
+class _Row(dict):
+    """A table of the schema; what is needed and is not there is said."""
+
+    def __missing__(self, key):
+        raise SchemaError(f"'{key}' is missing")
+
+
+def _row(value):
+    return _Row({k: _row(v) for k, v in value.items()}) if isinstance(value, dict) else value
 
 
 def _collect_activations(files: dict) -> None:
@@ -243,7 +255,7 @@ def _call_number(text: str, kind: str, names) -> CallNumber:
 
 def _parse_function(schema, names, stem, file, name, row) -> None:
     _refuse_unknown(row, _FUNCTION_KEYS)
-    row = {**file.get("defaults", {}), **row}
+    row = _Row({**file.get("defaults", {}), **row})
     args, results, inplace = signature.parse_signature(row["sig"], names)
     all_args = _document(args, row.get("args", {}), file.get("args", {}))
     args = _of_every_language(all_args)
@@ -351,6 +363,7 @@ def _elementwise(row: dict, args) -> Elementwise:
         flat=row.get("flat", False),
         counts_bools=row.get("counts_bools", False),
         wide_numbers=row.get("wide_numbers", False),
+        shapeless_number=row.get("shapeless_number", False),
         bool_error=row.get("bool_error", ""),
         mixed_bool_error=row.get("mixed_bool_error", ""),
         scalar_kernel=row.get("scalar_kernel", ""),

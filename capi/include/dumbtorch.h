@@ -5082,6 +5082,13 @@ DT_MUST_CHECK DT_API dt_status dt_linalg_lstsq(
 DT_MUST_CHECK DT_API dt_status dt_linalg_cond(
     dt_tensor *A, dt_scalar_kind p_kind, int64_t p_i, double p_f, dt_tensor **out) DT_NOEXCEPT;
 
+/** linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
+ * @param A Matrices [..., n, n] of float32 or float64.
+ * @param p fro or nuc.
+ * @throws RuntimeError: the matrices are not square, or the norm is no such. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_cond_named(
+    dt_tensor *A, const char *p, dt_tensor **out) DT_NOEXCEPT;
+
 /** The exponential of matrices: the sum of A^k / k!.
  * @param A Matrices [..., n, n] of float32 or float64.
  * @throws RuntimeError: the matrices are not square. */

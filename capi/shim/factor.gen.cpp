@@ -536,6 +536,16 @@ dt_status dt_linalg_cond(
   });
 }
 
+dt_status dt_linalg_cond_named(dt_tensor *A, const char *p, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_cond_named", [&] {
+    const Pin<dt_tensor> A_pin(A, "A"); auto& A_ = *A_pin;
+    const std::string p_ = string(p, "p");
+    need(out, "out");
+    put(out, dt::autocast::linalg_cond_named(A_, p_));
+  });
+}
+
 dt_status dt_linalg_matrix_exp(dt_tensor *A, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("linalg_matrix_exp", [&] {

@@ -80,6 +80,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(
     const Tensor& A, const Tensor& B, std::optional<double> rcond = {},
     const std::optional<std::string>& driver = {});
 Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p = {});
+Tensor linalg_cond_named(const Tensor& A, const std::string& p);
 Tensor linalg_tensorinv(const Tensor& A, int64_t ind = 2);
 Tensor linalg_tensorsolve(const Tensor& A, const Tensor& B, std::optional<IntList> dims = {});
 Tensor index_put(

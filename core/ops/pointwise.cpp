@@ -20,9 +20,9 @@ Dims output_strides(const PointwiseRow& row, Span<const OperandRef> inputs, cons
   for (int64_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].is_number()) tensors[i] = inputs[i].tensor();
   }
-  // A number is an operand of another shape, but for the exponent of a power.
-  const bool alone = row.op == DT_OP_power && inputs[1].is_number();
-  return elementwise_strides(sizes, {tensors, alone ? 1 : inputs.size()});
+  // A number is an operand of another shape.
+  const bool alone = row.shapeless_number && inputs[inputs.size() - 1].is_number();
+  return elementwise_strides(sizes, {tensors, inputs.size() - alone});
 }
 
 }  // namespace

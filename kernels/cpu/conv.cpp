@@ -79,35 +79,81 @@ bool is_empty(const Correlation<T>& k) {
   return k.y.n == 0 || k.out_channels == 0 || k.rows.out_count == 0 || k.cols.out_count == 0;
 }
 
-// The ways to compute a correlation.
+// The ways to compute a convolution or a gradient of it, the first that fits.
+enum class Way { kProduct, kChannelsLast, kDepthwise, kDepthwisePlanes, kGeneral };
+
 template <class T>
-__attribute__((noinline)) int64_t correlation_bytes(const dt_stream* stream,
-                                                    const Correlation<T>& k) {
-  if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
-  if (is_channels_last(k)) return ChannelsLastConvolution<T>(stream, k, Workspace(nullptr)).bytes();
-  if (is_depthwise(k)) return DepthwisePhases<T>::workspace(k);
-  return is_depthwise_planes(k) ? 0 : correlation_workspace(stream, k);
+__attribute__((noinline)) Way way_of(const Correlation<T>& k) {
+  if (is_pointwise(k)) return Way::kProduct;
+  if (is_channels_last(k)) return Way::kChannelsLast;
+  if (is_depthwise(k)) return Way::kDepthwise;
+  return is_depthwise_planes(k) ? Way::kDepthwisePlanes : Way::kGeneral;
 }
 
 template <class T>
-__attribute__((noinline)) void run_correlation(const dt_stream* stream, const Correlation<T>& k,
-                                               void* workspace) {
-  if (is_pointwise(k)) {
-    run_gemm(stream, pointwise_gemm(k), workspace);
-  } else if (is_channels_last(k)) {
-    ChannelsLastConvolution<T>(stream, k, Workspace(workspace)).run(stream);
-  } else if (is_depthwise(k)) {
-    DepthwisePhases<T> alone;
-    alone.phase[alone.count++] = k;
-    alone.run(stream, Workspace(workspace));
-  } else if (is_depthwise_planes(k)) {
-    PlanePhases<T> alone;
-    alone.phase[alone.count++] = k;
-    alone.run(stream);
-  } else {
-    correlate(stream, k, Workspace(workspace));
+Way way_of(const WeightGradient<T>& k) {
+  if (is_pointwise(k)) return Way::kProduct;
+  if (is_depthwise(k)) return Way::kDepthwise;
+  return is_depthwise_planes(k) ? Way::kDepthwisePlanes : Way::kGeneral;
+}
+
+template <class T>
+__attribute__((noinline)) int64_t correlation_bytes(const dt_stream* stream,
+                                                    const Correlation<T>& k) {
+  switch (way_of(k)) {
+    case Way::kProduct:
+      return gemm_workspace(stream, pointwise_gemm(k));
+    case Way::kChannelsLast:
+      return ChannelsLastConvolution<T>(stream, k, Workspace(nullptr)).bytes();
+    case Way::kDepthwise:
+      return DepthwisePhases<T>::workspace(k);
+    case Way::kDepthwisePlanes:
+      return 0;
+    default:
+      return correlation_workspace(stream, k);
   }
 }
+
+// The phases of a correlation, in turn; those of depthwise ones row by row together.
+template <class T>
+class Phases {
+ public:
+  Phases(const dt_stream* stream, void* workspace) : stream_(stream), workspace_(workspace) {}
+
+  __attribute__((noinline)) void add(const Correlation<T>& k) {
+    switch (way_of(k)) {
+      case Way::kProduct:
+        return run_gemm(stream_, pointwise_gemm(k), workspace_);
+      case Way::kChannelsLast:
+        return ChannelsLastConvolution<T>(stream_, k, Workspace(workspace_)).run(stream_);
+      case Way::kDepthwise:
+        channels_.phase[channels_.count++] = k;
+        if (channels_.count == channels_.kMost) run_channels();
+        return;
+      case Way::kDepthwisePlanes:
+        planes_.phase[planes_.count++] = k;
+        return;
+      case Way::kGeneral:
+        return correlate(stream_, k, Workspace(workspace_));
+    }
+  }
+
+  void finish() {
+    run_channels();
+    planes_.run(stream_);
+  }
+
+ private:
+  void run_channels() {
+    channels_.run(stream_, Workspace(workspace_));
+    channels_.count = 0;
+  }
+
+  const dt_stream* stream_;
+  void* workspace_;
+  DepthwisePhases<T> channels_;
+  PlanePhases<T> planes_;
+};
 
 template <class T>
 struct Forward {
@@ -117,7 +163,10 @@ struct Forward {
   }
   static void run(const dt_stream* stream, const calls::Conv2d& call) {
     const Correlation<T> k = describe_forward<T>(call);
-    if (!is_empty(k)) run_correlation(stream, k, call.workspace);
+    if (is_empty(k)) return;
+    Phases<T> alone(stream, call.workspace);
+    alone.add(k);
+    alone.finish();
   }
 };
 
@@ -165,21 +214,9 @@ struct BackwardInput {
   }
   static void run(const dt_stream* stream, const calls::Conv2dBackwardInput& call) {
     for_each_part(stream, call, [&](int64_t first, int64_t images) {
-      DepthwisePhases<T> together;
-      PlanePhases<T> planes;
-      for_each_phase(call, first, images, [&](const Correlation<T>& k) {
-        if (!is_pointwise(k) && !is_depthwise(k) && is_depthwise_planes(k)) {
-          planes.phase[planes.count++] = k;
-          return;
-        }
-        if (is_pointwise(k) || !is_depthwise(k)) return run_correlation(stream, k, call.workspace);
-        together.phase[together.count++] = k;
-        if (together.count < together.kMost) return;
-        together.run(stream, Workspace(call.workspace));
-        together.count = 0;
-      });
-      together.run(stream, Workspace(call.workspace));
-      planes.run(stream);
+      Phases<T> phases(stream, call.workspace);
+      for_each_phase(call, first, images, [&](const Correlation<T>& k) { phases.add(k); });
+      phases.finish();
     });
   }
 };
@@ -205,22 +242,30 @@ struct BackwardWeight {
   static int64_t workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) return 0;
-    if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
-    if (is_depthwise(k)) return depthwise_weight_workspace(k);
-    return is_depthwise_planes(k) ? plane_weight_workspace(k) : weight_workspace(stream, k);
+    switch (way_of(k)) {
+      case Way::kProduct:
+        return gemm_workspace(stream, pointwise_gemm(k));
+      case Way::kDepthwise:
+        return depthwise_weight_workspace(k);
+      case Way::kDepthwisePlanes:
+        return plane_weight_workspace(k);
+      default:
+        return weight_workspace(stream, k);
+    }
   }
   static void run(const dt_stream* stream, const calls::Conv2dBackwardWeight& call) {
     const WeightGradient<T> k = describe_weight<T>(call);
-    if (is_empty(k)) {
-      clear_gradient(k);
-    } else if (is_pointwise(k)) {
-      run_gemm(stream, pointwise_gemm(k), call.workspace);
-    } else if (is_depthwise(k)) {
-      depthwise_weight(stream, k, Workspace(call.workspace));
-    } else if (is_depthwise_planes(k)) {
-      plane_weight(stream, k, Workspace(call.workspace));
-    } else {
-      weight_gradient(stream, k, Workspace(call.workspace));
+    if (is_empty(k)) return clear_gradient(k);
+    const Workspace workspace(call.workspace);
+    switch (way_of(k)) {
+      case Way::kProduct:
+        return run_gemm(stream, pointwise_gemm(k), call.workspace);
+      case Way::kDepthwise:
+        return depthwise_weight(stream, k, workspace);
+      case Way::kDepthwisePlanes:
+        return plane_weight(stream, k, workspace);
+      default:
+        return weight_gradient(stream, k, workspace);
     }
   }
 };

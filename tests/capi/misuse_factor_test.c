@@ -396,6 +396,15 @@ static void test_linalg_cond(void) {
   EXPECT(TYPE_ERROR, "linalg_cond", dt_linalg_cond(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
+static void test_linalg_cond_named(void) {
+  EXPECT(HANDLE, "linalg_cond_named", dt_linalg_cond_named((dt_tensor *)bad.released, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cond_named", dt_linalg_cond_named((dt_tensor *)bad.garbage, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cond_named", dt_linalg_cond_named((dt_tensor *)bad.foreign, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cond_named", dt_linalg_cond_named(NULL, "text", (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_cond_named", dt_linalg_cond_named(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_cond_named", dt_linalg_cond_named(good.tensor, "text", NULL));
+}
+
 static void test_linalg_matrix_exp(void) {
   EXPECT(HANDLE, "linalg_matrix_exp", dt_linalg_matrix_exp((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "linalg_matrix_exp", dt_linalg_matrix_exp((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
@@ -474,6 +483,7 @@ int main(void) {
   test_linalg_matrix_rank();
   test_linalg_lstsq();
   test_linalg_cond();
+  test_linalg_cond_named();
   test_linalg_matrix_exp();
   test_matrix_exp();
   test_linalg_tensorinv();

@@ -30,6 +30,20 @@ def test_header_compiles_alone(installed, compiler, header, standard, tmp_path):
     )
 
 
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("standard", C + CPP)
+def test_a_status_that_nobody_looks_at_is_warned_of(installed, compiler, standard, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    source, command = tmp_path / "program", [compiler, "-x", language(standard), f"-std={standard}"]
+    source.write_text("#include <dumbtorch.h>\nint main(void) { dt_manual_seed(1); return 0; }\n")
+    with pytest.raises(AssertionError, match="unused-result"):
+        installed.run(
+            *(*command, "-Werror", "-c", "-o", tmp_path / "object", f"-I{installed.include}"),
+            source,
+        )
+
+
 @pytest.mark.parametrize(
     ("header", "suffix", "compiler"),
     [("dt.h", "c", ["cc", "-std=c99"]), ("dumbtorch.hpp", "cpp", ["c++", "-std=c++17"])],

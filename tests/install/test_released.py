@@ -1,5 +1,6 @@
 """What was released stays: the generator refuses a schema without a line of capi/released.lock."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -80,6 +81,24 @@ BROKEN = {
 }
 
 
+# The same of what C's types do not say.
+ABSENT = {
+    "an argument may not be absent": ("nn.toml", "bias: tensor?, activation", "bias: tensor, activation"),
+    "an entry may not be absent": ("autograd.toml", "grad_tensors: tensor?[]", "grad_tensors: tensor[]"),
+    "a result may be absent": ("views.toml", "other: tensor) -> tensor", "other: tensor) -> tensor?"),
+    "a callback must give something": ("autograd.toml", "(grad: tensor) -> tensor?", "(grad: tensor) -> tensor"),
+    "a callback is given nothing": ("autograd.toml", "saved: tensor[]) ->", "saved: tensor?[]) ->"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", ABSENT)
+def test_what_may_be_absent_stays(house, what):
+    assert generate(house, "--release") == ""
+    file, old, new = ABSENT[what]
+    change(house, f"capi/schema/{file}", (old, new))
+    assert "rely on" in generate(house)
+
+
 @pytest.mark.parametrize("what", BROKEN)
 def test_what_was_released_stays(house, what):
     file, pairs, promise = BROKEN[what]
@@ -100,11 +119,25 @@ def test_another_soname_makes_other_promises(house):
     assert "libdumbtorch.so.0.2 rely on" in generate(house)
 
 
-def test_additions_are_free(house):
-    (house / "tests" / "python" / "ops" / "rows_more.py").write_text('row("cube")\n')
-    change(house, "CMakeLists.txt", ("VERSION 0.1.0", "VERSION 0.1.1"))
-    (house / "capi" / "schema" / "more.toml").write_text(
-        '[fn.cube]\nsig = "(input: tensor) -> tensor"\nclass = "float"\ny = "input * input * input"\n'
-        'grad.input = "3 * grad * square(input)"\nargs.input = "The tensor."\ndoc = "input cubed."\n'
+def test_a_later_release_adds_to_a_level_of_its_own(house):
+    """What is added is the README's op."""
+    op, row = re.findall(
+        r"```(?:toml|python)\n(.*cube.*\n(?:.+\n)*)```", (ROOT / "README.md").read_text()
     )
+    assert generate(house, "--release") == ""
+    (house / "tests" / "python" / "ops" / "rows_more.py").write_text(row)
+    (house / "capi" / "schema" / "more.toml").write_text('args.input = "The tensor."\n' + op)
+    assert generate(house) == ""  # the release is still being made
+    change(house, "CMakeLists.txt", ("VERSION 0.1.0", "VERSION 0.1.1"))
+    for flags in ([], ["--release"]):
+        error = generate(house, *flags)
+        assert "release 0.1.1 adds to level 1" in error
+        assert "dt_cube" in error
+    change(house, "capi/schema/more.toml", ("[fn.cube]", "[fn.cube]\nsince = 2"))
+    change(house, "capi/schema/types.toml", ("level = 1", "level = 2"))
     assert generate(house) == ""
+
+
+def test_a_release_does_not_take_back_a_promise(house):
+    change(house, "capi/schema/reduce.toml", ("keepdim: bool = false", "keepdim: bool = true"))
+    assert "rely on" in generate(house, "--release")

@@ -1,12 +1,14 @@
 """What the generator refuses in a row, with a sentence, instead of printing code that is wrong."""
 
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "capi"))
-from generate import optimizer_classes, optimizers, python_layers, schedules  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "capi"))
+from generate import optimizer_classes, optimizers, python_layers, schedules, schema  # noqa: E402
 from generate.model import Argument, Function, Kind, Schedule, Schema, SchemaError  # noqa: E402
 
 OPTIMIZER = {
@@ -84,6 +86,14 @@ def test_functions_of_a_schedule():
         _schedule(row | {"lr": "foo(lr)"})
 
 
+def test_a_rate_that_does_not_follow_the_one_before():
+    """What it does not read has no name: a compiler that is strict would refuse it."""
+    rate = "initial_lr / epoch"
+    row = {"sig": "()", "lr": rate, "closed": rate, "doc": "One for the tests."}
+    files = schedules.generate(Schema(schedules={"Root": _schedule(row)}))
+    assert "(double, double initial_lr, int64_t epoch)" in files["core/optim/schedules.gen.cpp"]
+
+
 def _schedule(row: dict) -> Schedule:
     return schedules.parse_schedule(Schema(), {}, "Root", row, lambda args, *_: tuple(args))
 
@@ -94,3 +104,31 @@ def test_sqrt_of_a_layer():
     schema = Schema(functions={"sqrt": sqrt})
     assert python_layers.Printer(schema, {}).print("sqrt(input)") == "_ops.sqrt(input)"
     assert python_layers.NumberPrinter(schema, {}).print("1 / sqrt(n)") == "1 / math.sqrt(n)"
+
+
+ROWS = [
+    "callback",
+    "fn",
+    "handle",
+    "layer",
+    "model",
+    "network",
+    "optimizer",
+    "options",
+    "schedule",
+]
+
+
+@pytest.mark.parametrize("kind", ROWS)
+def test_what_a_row_has_to_have(kind, tmp_path):
+    shutil.copytree(ROOT / "capi" / "schema", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "more.toml").write_text(f"[{kind}.More]\n")
+    with pytest.raises(SchemaError, match=rf"^more.toml: \[{kind}.More\]: '\w+' is missing$"):
+        schema.load(tmp_path)
+
+
+def test_a_schedule_in_one_formula(tmp_path):
+    shutil.copytree(ROOT / "capi" / "schema", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "more.toml").write_text('[schedule.More]\nsig = "()"\nlr = "lr"\ndoc = "More."\n')
+    with pytest.raises(SchemaError, match="'closed' is missing"):
+        schema.load(tmp_path)

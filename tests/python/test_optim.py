@@ -388,7 +388,7 @@ def test_schedules_resume(name, both):
         opt = two_groups(t)
         for group in opt.param_groups:
             group["initial_lr"] = 0.3
-        kind = getattr(t.optim.lr_scheduler, name)
+        kind = class_of(t, "optim.lr_scheduler", name)
         settings = SCHEDULES.get(name, [lambda e: 1 / (e + 1)] if name == "LambdaLR" else [3, 2])
         return walk(opt, kind(opt, *settings, last_epoch=4), 10)
 

@@ -7673,6 +7673,15 @@ static inline dt_tensor *T_do_linalg_cond(dt_tensor *A, const T_linalg_cond_opti
   T_OPTIONS_(linalg_cond, \
     T_do_linalg_cond(A, &T_linalg_cond_o), __VA_ARGS__)
 
+/** T_linalg_cond_named(A: tensor, p: str)
+ * linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro'). */
+static inline dt_tensor *T_linalg_cond_named(dt_tensor *A, const char *p) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_cond_named(A, p, &result));
+  return T_own_tensor_(result);
+}
+
 /** T_linalg_matrix_exp(A: tensor)
  * The exponential of matrices: the sum of A^k / k!. */
 static inline dt_tensor *T_linalg_matrix_exp(dt_tensor *A) {

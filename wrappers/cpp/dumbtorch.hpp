@@ -13838,6 +13838,13 @@ inline Tensor cond(const Tensor& A, const Scalar& p = std::nullopt) {
   return Tensor(out);
 }
 
+// linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
+inline Tensor linalg_cond_named(const Tensor& A, const std::string& p) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_cond_named(A.handle(), detail::text(p), &out));
+  return Tensor(out);
+}
+
 // The exponential of matrices: the sum of A^k / k!.
 inline Tensor matrix_exp(const Tensor& A) {
   dt_tensor* out = nullptr;

@@ -1648,6 +1648,10 @@ public :: linalg_cond
 interface linalg_cond
   procedure dt_linalg_cond
 end interface
+public :: linalg_cond_named
+interface linalg_cond_named
+  procedure dt_linalg_cond_named
+end interface
 public :: linalg_matrix_exp
 interface linalg_matrix_exp
   procedure dt_linalg_matrix_exp
@@ -11301,6 +11305,21 @@ function dt_linalg_cond(A, p, stat, errmsg) result(out)
   call hold(out, f%args(0))
   call dtf_end(f)
 end function
+! linalg_cond_named: linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
+function dt_linalg_cond_named(A, p, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: A
+  character(*), intent(in) :: p
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 322)
+  call dtf_give(f, 0, handle_of(A))
+  call dtf_give(f, 1, p)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
 ! linalg_matrix_exp: The exponential of matrices: the sum of A^k / k!.
 function dt_linalg_matrix_exp(A, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: A
@@ -11308,7 +11327,7 @@ function dt_linalg_matrix_exp(A, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 322)
+  call dtf_begin(f, 323)
   call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11321,7 +11340,7 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 323)
+  call dtf_begin(f, 324)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11336,7 +11355,7 @@ function dt_linalg_tensorinv(A, ind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 324)
+  call dtf_begin(f, 325)
   call dtf_give(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
   call tell(dtf_run(f), stat, errmsg)
@@ -11352,7 +11371,7 @@ function dt_linalg_tensorsolve(A, B, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 325)
+  call dtf_begin(f, 326)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -11372,7 +11391,7 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 326)
+  call dtf_begin(f, 327)
   call dtf_give(f, 0, handle_of(input))
   if (present(positions)) call dtf_give(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
@@ -11392,7 +11411,7 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 327)
+  call dtf_begin(f, 328)
   call dtf_give(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
@@ -11410,7 +11429,7 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 328)
+  call dtf_begin(f, 329)
   call dtf_give(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
@@ -11430,7 +11449,7 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 329)
+  call dtf_begin(f, 330)
   call dtf_give(f, 0, handle_of(logits))
   if (present(temperature)) call dtf_give(f, 1, temperature)
   if (present(top_k)) call dtf_give(f, 2, top_k)
@@ -11448,7 +11467,7 @@ function dt_kv_cache_new(capacity, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_kv_cache) :: out
   type(frame) :: f
-  call dtf_begin(f, 330)
+  call dtf_begin(f, 331)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11466,7 +11485,7 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   type(dt_tensor), intent(inout) :: keys
   type(dt_tensor), intent(inout) :: values
   type(frame) :: f
-  call dtf_begin(f, 331)
+  call dtf_begin(f, 332)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
@@ -11482,7 +11501,7 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 332)
+  call dtf_begin(f, 333)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -11496,7 +11515,7 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 333)
+  call dtf_begin(f, 334)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call tell(dtf_run(f), stat, errmsg)
@@ -11512,7 +11531,7 @@ subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 334)
+  call dtf_begin(f, 335)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(place))
   call dtf_give(f, 2, handle_of(seen))
@@ -11526,7 +11545,7 @@ subroutine dt_kv_cache_settle(self, length, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 335)
+  call dtf_begin(f, 336)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
   call tell(dtf_run(f), stat, errmsg)
@@ -11539,7 +11558,7 @@ function dt_kv_cache_place(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 336)
+  call dtf_begin(f, 337)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11552,7 +11571,7 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 337)
+  call dtf_begin(f, 338)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11586,7 +11605,7 @@ function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 338)
+  call dtf_begin(f, 339)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   call dtf_give(f, 2, heads)
@@ -11617,7 +11636,7 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 339)
+  call dtf_begin(f, 340)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
@@ -11636,7 +11655,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 340)
+  call dtf_begin(f, 341)
   call dtf_give(f, 0, handle_of(scale))
   call dtf_give(f, 1, handle_of(growth_tracker))
   call dtf_give(f, 2, handle_of(found_inf))
@@ -11656,7 +11675,7 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   character(*), intent(inout), optional :: errmsg
   type(dt_grad_scaler) :: out
   type(frame) :: f
-  call dtf_begin(f, 341)
+  call dtf_begin(f, 342)
   if (present(init_scale)) call dtf_give(f, 0, init_scale)
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
@@ -11673,7 +11692,7 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 342)
+  call dtf_begin(f, 343)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -11688,7 +11707,7 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 343)
+  call dtf_begin(f, 344)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11702,7 +11721,7 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 344)
+  call dtf_begin(f, 345)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
   call tell(dtf_run(f), stat, errmsg)
@@ -11716,7 +11735,7 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 345)
+  call dtf_begin(f, 346)
   call dtf_give(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
   call tell(dtf_run(f), stat, errmsg)
@@ -11730,7 +11749,7 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 346)
+  call dtf_begin(f, 347)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -11743,7 +11762,7 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 347)
+  call dtf_begin(f, 348)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -11758,7 +11777,7 @@ function dt_index(input, indices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 348)
+  call dtf_begin(f, 349)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
@@ -11775,7 +11794,7 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 349)
+  call dtf_begin(f, 350)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -11793,7 +11812,7 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 350)
+  call dtf_begin(f, 351)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
@@ -11810,7 +11829,7 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 351)
+  call dtf_begin(f, 352)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11829,7 +11848,7 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 352)
+  call dtf_begin(f, 353)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11849,7 +11868,7 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 353)
+  call dtf_begin(f, 354)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11868,7 +11887,7 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 354)
+  call dtf_begin(f, 355)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11888,7 +11907,7 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 355)
+  call dtf_begin(f, 356)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11906,7 +11925,7 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 356)
+  call dtf_begin(f, 357)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11924,7 +11943,7 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 357)
+  call dtf_begin(f, 358)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11942,7 +11961,7 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 358)
+  call dtf_begin(f, 359)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11963,7 +11982,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 359)
+  call dtf_begin(f, 360)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -11985,7 +12004,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 360)
+  call dtf_begin(f, 361)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12007,7 +12026,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 361)
+  call dtf_begin(f, 362)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12029,7 +12048,7 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 362)
+  call dtf_begin(f, 363)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12049,7 +12068,7 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 363)
+  call dtf_begin(f, 364)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12067,7 +12086,7 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 364)
+  call dtf_begin(f, 365)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12085,7 +12104,7 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 365)
+  call dtf_begin(f, 366)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12103,7 +12122,7 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 366)
+  call dtf_begin(f, 367)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
@@ -12121,7 +12140,7 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 367)
+  call dtf_begin(f, 368)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12137,7 +12156,7 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 368)
+  call dtf_begin(f, 369)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
@@ -12152,7 +12171,7 @@ function dt_take(input, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 369)
+  call dtf_begin(f, 370)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
@@ -12168,7 +12187,7 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 370)
+  call dtf_begin(f, 371)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12186,7 +12205,7 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 371)
+  call dtf_begin(f, 372)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12204,7 +12223,7 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 372)
+  call dtf_begin(f, 373)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
@@ -12222,7 +12241,7 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 373)
+  call dtf_begin(f, 374)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
@@ -12238,7 +12257,7 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 374)
+  call dtf_begin(f, 375)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
@@ -12252,7 +12271,7 @@ function dt_nonzero(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 375)
+  call dtf_begin(f, 376)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12266,7 +12285,7 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 376)
+  call dtf_begin(f, 377)
   call dtf_give(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
@@ -12281,7 +12300,7 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 377)
+  call dtf_begin(f, 378)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12295,7 +12314,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 378)
+  call dtf_begin(f, 379)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12309,7 +12328,7 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 379)
+  call dtf_begin(f, 380)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12323,7 +12342,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 380)
+  call dtf_begin(f, 381)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -12338,7 +12357,7 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 381)
+  call dtf_begin(f, 382)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
@@ -12355,7 +12374,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 382)
+  call dtf_begin(f, 383)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   call give(f, 2, value)
@@ -12377,7 +12396,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 383)
+  call dtf_begin(f, 384)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, reduce)
   if (present(lengths)) call dtf_give(f, 2, handle_of(lengths))
@@ -12398,7 +12417,7 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 384)
+  call dtf_begin(f, 385)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12413,7 +12432,7 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 385)
+  call dtf_begin(f, 386)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12428,7 +12447,7 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 386)
+  call dtf_begin(f, 387)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12446,7 +12465,7 @@ function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 387)
+  call dtf_begin(f, 388)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -12466,7 +12485,7 @@ subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 388)
+  call dtf_begin(f, 389)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -12486,7 +12505,7 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 389)
+  call dtf_begin(f, 390)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -12506,7 +12525,7 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 390)
+  call dtf_begin(f, 391)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(batch1))
   call dtf_give(f, 2, handle_of(batch2))
@@ -12523,7 +12542,7 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 391)
+  call dtf_begin(f, 392)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
@@ -12541,7 +12560,7 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 392)
+  call dtf_begin(f, 393)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -12561,7 +12580,7 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 393)
+  call dtf_begin(f, 394)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat))
   call dtf_give(f, 2, handle_of(vec))
@@ -12578,7 +12597,7 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 394)
+  call dtf_begin(f, 395)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12593,7 +12612,7 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 395)
+  call dtf_begin(f, 396)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
@@ -12611,7 +12630,7 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 396)
+  call dtf_begin(f, 397)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -12631,7 +12650,7 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 397)
+  call dtf_begin(f, 398)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat1))
   call dtf_give(f, 2, handle_of(mat2))
@@ -12648,7 +12667,7 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 398)
+  call dtf_begin(f, 399)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -12666,7 +12685,7 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 399)
+  call dtf_begin(f, 400)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -12686,7 +12705,7 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 400)
+  call dtf_begin(f, 401)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec1))
   call dtf_give(f, 2, handle_of(vec2))
@@ -12704,7 +12723,7 @@ function dt_inner(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 401)
+  call dtf_begin(f, 402)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12720,7 +12739,7 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 402)
+  call dtf_begin(f, 403)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12736,7 +12755,7 @@ function dt_kron(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 403)
+  call dtf_begin(f, 404)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12752,7 +12771,7 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 404)
+  call dtf_begin(f, 405)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
@@ -12768,7 +12787,7 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 405)
+  call dtf_begin(f, 406)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -12786,7 +12805,7 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 406)
+  call dtf_begin(f, 407)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
@@ -12805,7 +12824,7 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 407)
+  call dtf_begin(f, 408)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(weight))
@@ -12822,7 +12841,7 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 408)
+  call dtf_begin(f, 409)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -12837,7 +12856,7 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 409)
+  call dtf_begin(f, 410)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -12852,7 +12871,7 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 410)
+  call dtf_begin(f, 411)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12865,7 +12884,7 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 411)
+  call dtf_begin(f, 412)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12878,7 +12897,7 @@ function dt_trace(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 412)
+  call dtf_begin(f, 413)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -12894,7 +12913,7 @@ function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 413)
+  call dtf_begin(f, 414)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -12912,7 +12931,7 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 414)
+  call dtf_begin(f, 415)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12929,7 +12948,7 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 415)
+  call dtf_begin(f, 416)
   call dtf_give(f, 0, handle_of(x))
   call dtf_give(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12948,7 +12967,7 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 416)
+  call dtf_begin(f, 417)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12969,7 +12988,7 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 417)
+  call dtf_begin(f, 418)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -12988,7 +13007,7 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 418)
+  call dtf_begin(f, 419)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -13007,7 +13026,7 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 419)
+  call dtf_begin(f, 420)
   call dtf_give(f, 0, handle_of(input))
   if (present(ord)) call give(f, 1, ord)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13027,7 +13046,7 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 420)
+  call dtf_begin(f, 421)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -13047,7 +13066,7 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 421)
+  call dtf_begin(f, 422)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13066,7 +13085,7 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 422)
+  call dtf_begin(f, 423)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
@@ -13084,7 +13103,7 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 423)
+  call dtf_begin(f, 424)
   call dtf_give(f, 0, handle_of(x1))
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13102,7 +13121,7 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 424)
+  call dtf_begin(f, 425)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -13119,7 +13138,7 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 425)
+  call dtf_begin(f, 426)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13137,7 +13156,7 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 426)
+  call dtf_begin(f, 427)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
@@ -13155,7 +13174,7 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 427)
+  call dtf_begin(f, 428)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
@@ -13172,7 +13191,7 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 428)
+  call dtf_begin(f, 429)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
@@ -13189,7 +13208,7 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 429)
+  call dtf_begin(f, 430)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13208,7 +13227,7 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 430)
+  call dtf_begin(f, 431)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13228,7 +13247,7 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 431)
+  call dtf_begin(f, 432)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13248,7 +13267,7 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 432)
+  call dtf_begin(f, 433)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13268,7 +13287,7 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 433)
+  call dtf_begin(f, 434)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13290,7 +13309,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 434)
+  call dtf_begin(f, 435)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(log_input)) call dtf_give(f, 2, log_input)
@@ -13314,7 +13333,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 435)
+  call dtf_begin(f, 436)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   call give(f, 2, var)
@@ -13334,7 +13353,7 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 436)
+  call dtf_begin(f, 437)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13353,7 +13372,7 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 437)
+  call dtf_begin(f, 438)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
@@ -13373,7 +13392,7 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 438)
+  call dtf_begin(f, 439)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13395,7 +13414,7 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 439)
+  call dtf_begin(f, 440)
   call dtf_give(f, 0, handle_of(input1))
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(target))
@@ -13419,7 +13438,7 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 440)
+  call dtf_begin(f, 441)
   call dtf_give(f, 0, handle_of(anchor))
   call dtf_give(f, 1, handle_of(positive))
   call dtf_give(f, 2, handle_of(negative))
@@ -13445,7 +13464,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 441)
+  call dtf_begin(f, 442)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(p)) call dtf_give(f, 2, p)
@@ -13466,7 +13485,7 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 442)
+  call dtf_begin(f, 443)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
@@ -13484,7 +13503,7 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 443)
+  call dtf_begin(f, 444)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13504,7 +13523,7 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 444)
+  call dtf_begin(f, 445)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13530,7 +13549,7 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 445)
+  call dtf_begin(f, 446)
   call dtf_give(f, 0, handle_of(log_probs))
   call dtf_give(f, 1, handle_of(targets))
   call dtf_give(f, 2, handle_of(input_lengths))
@@ -13554,7 +13573,7 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 446)
+  call dtf_begin(f, 447)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13581,7 +13600,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 447)
+  call dtf_begin(f, 448)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(linear_weight))
   call dtf_give(f, 2, handle_of(target))
@@ -13605,7 +13624,7 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 448)
+  call dtf_begin(f, 449)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13625,7 +13644,7 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 449)
+  call dtf_begin(f, 450)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -13644,7 +13663,7 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 450)
+  call dtf_begin(f, 451)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   if (present(target)) call dtf_give(f, 2, handle_of(target))
@@ -13661,7 +13680,7 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 451)
+  call dtf_begin(f, 452)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13677,7 +13696,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 452)
+  call dtf_begin(f, 453)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
@@ -13701,7 +13720,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 453)
+  call dtf_begin(f, 454)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(tokens))
   call dtf_give(f, 2, count)
@@ -13720,7 +13739,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 454)
+  call dtf_begin(f, 455)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -13734,7 +13753,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 455)
+  call dtf_begin(f, 456)
   call dtf_give(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
@@ -13747,7 +13766,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 456)
+  call dtf_begin(f, 457)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -13761,7 +13780,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 457)
+  call dtf_begin(f, 458)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -13776,7 +13795,7 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 458)
+  call dtf_begin(f, 459)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13791,7 +13810,7 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 459)
+  call dtf_begin(f, 460)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13807,7 +13826,7 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 460)
+  call dtf_begin(f, 461)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -13823,7 +13842,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 461)
+  call dtf_begin(f, 462)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -13838,7 +13857,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 462)
+  call dtf_begin(f, 463)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -13852,7 +13871,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 463)
+  call dtf_begin(f, 464)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
@@ -13868,7 +13887,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 464)
+  call dtf_begin(f, 465)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -13881,7 +13900,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 465)
+  call dtf_begin(f, 466)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -13893,7 +13912,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 466)
+  call dtf_begin(f, 467)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   call tell(dtf_run(f), stat, errmsg)
@@ -13906,7 +13925,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 467)
+  call dtf_begin(f, 468)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -13919,7 +13938,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 468)
+  call dtf_begin(f, 469)
   call dtf_give(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -13932,7 +13951,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 469)
+  call dtf_begin(f, 470)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -13946,7 +13965,7 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 470)
+  call dtf_begin(f, 471)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -13961,7 +13980,7 @@ function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 471)
+  call dtf_begin(f, 472)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -13975,7 +13994,7 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 472)
+  call dtf_begin(f, 473)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(param))
@@ -13990,7 +14009,7 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 473)
+  call dtf_begin(f, 474)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(buffer))
@@ -14005,7 +14024,7 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 474)
+  call dtf_begin(f, 475)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(child))
@@ -14018,7 +14037,7 @@ function dt_nn_sequential(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_module) :: out
   type(frame) :: f
-  call dtf_begin(f, 475)
+  call dtf_begin(f, 476)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
   call dtf_end(f)
@@ -14030,7 +14049,7 @@ subroutine dt_module_append(self, child, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 476)
+  call dtf_begin(f, 477)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(child))
   call tell(dtf_run(f), stat, errmsg)
@@ -14045,7 +14064,7 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 477)
+  call dtf_begin(f, 478)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14066,7 +14085,7 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 478)
+  call dtf_begin(f, 479)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
@@ -14091,7 +14110,7 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 479)
+  call dtf_begin(f, 480)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14124,7 +14143,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 480)
+  call dtf_begin(f, 481)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14151,7 +14170,7 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 481)
+  call dtf_begin(f, 482)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14172,7 +14191,7 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 482)
+  call dtf_begin(f, 483)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14193,7 +14212,7 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 483)
+  call dtf_begin(f, 484)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_groups)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
@@ -14217,7 +14236,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 484)
+  call dtf_begin(f, 485)
   call dtf_give(f, 0, handle_of(input))
   if (present(running_mean)) call dtf_give(f, 1, handle_of(running_mean))
   if (present(running_var)) call dtf_give(f, 2, handle_of(running_var))
@@ -14242,7 +14261,7 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 485)
+  call dtf_begin(f, 486)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(alpha)) call dtf_give(f, 2, alpha)
@@ -14261,7 +14280,7 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 486)
+  call dtf_begin(f, 487)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14278,7 +14297,7 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 487)
+  call dtf_begin(f, 488)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -14295,7 +14314,7 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 488)
+  call dtf_begin(f, 489)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14311,7 +14330,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 489)
+  call dtf_begin(f, 490)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14327,7 +14346,7 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 490)
+  call dtf_begin(f, 491)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14343,7 +14362,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 491)
+  call dtf_begin(f, 492)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14359,7 +14378,7 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 492)
+  call dtf_begin(f, 493)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14375,7 +14394,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 493)
+  call dtf_begin(f, 494)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14392,7 +14411,7 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 494)
+  call dtf_begin(f, 495)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14408,7 +14427,7 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 495)
+  call dtf_begin(f, 496)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14425,7 +14444,7 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 496)
+  call dtf_begin(f, 497)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14441,7 +14460,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 497)
+  call dtf_begin(f, 498)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14457,7 +14476,7 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 498)
+  call dtf_begin(f, 499)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14473,7 +14492,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 499)
+  call dtf_begin(f, 500)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
@@ -14490,7 +14509,7 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 500)
+  call dtf_begin(f, 501)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14508,7 +14527,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 501)
+  call dtf_begin(f, 502)
   call dtf_give(f, 0, handle_of(input))
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
@@ -14528,7 +14547,7 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 502)
+  call dtf_begin(f, 503)
   call dtf_give(f, 0, handle_of(logits))
   if (present(tau)) call dtf_give(f, 1, tau)
   if (present(hard)) call dtf_give(f, 2, hard)
@@ -14551,7 +14570,7 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 503)
+  call dtf_begin(f, 504)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(padding_idx)) call dtf_give(f, 2, padding_idx)
@@ -14581,7 +14600,7 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 504)
+  call dtf_begin(f, 505)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(offsets)) call dtf_give(f, 2, handle_of(offsets))
@@ -14610,7 +14629,7 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 505)
+  call dtf_begin(f, 506)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, scale)
   call give(f, 2, zero_point)
@@ -14633,7 +14652,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 506)
+  call dtf_begin(f, 507)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(scale))
   call dtf_give(f, 2, handle_of(zero_point))
@@ -14651,7 +14670,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 507)
+  call dtf_begin(f, 508)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14664,7 +14683,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 508)
+  call dtf_begin(f, 509)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14677,7 +14696,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 509)
+  call dtf_begin(f, 510)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14689,7 +14708,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 510)
+  call dtf_begin(f, 511)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
   call tell(dtf_run(f), stat, errmsg)
@@ -14703,7 +14722,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 511)
+  call dtf_begin(f, 512)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
   call tell(dtf_run(f), stat, errmsg)
@@ -14716,7 +14735,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 512)
+  call dtf_begin(f, 513)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -14731,7 +14750,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 513)
+  call dtf_begin(f, 514)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
@@ -14748,7 +14767,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 514)
+  call dtf_begin(f, 515)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
@@ -14765,7 +14784,7 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: names
   type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
   type(frame) :: f
-  call dtf_begin(f, 515)
+  call dtf_begin(f, 516)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -14781,7 +14800,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 516)
+  call dtf_begin(f, 517)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
@@ -14794,7 +14813,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 517)
+  call dtf_begin(f, 518)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14806,7 +14825,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 518)
+  call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -14820,7 +14839,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 519)
+  call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
@@ -14837,7 +14856,7 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 520)
+  call dtf_begin(f, 521)
   call dtf_give(f, 0, handle_of(params))
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
@@ -14852,7 +14871,7 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 521)
+  call dtf_begin(f, 522)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -14869,7 +14888,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 522)
+  call dtf_begin(f, 523)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14894,7 +14913,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 523)
+  call dtf_begin(f, 524)
   call dtf_give(f, 0, optimizer)
   call dtf_give(f, 1, handle_of(params))
   call dtf_give(f, 2, handle_of(grads))
@@ -14913,7 +14932,7 @@ function dt_neg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 524)
+  call dtf_begin(f, 525)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14925,7 +14944,7 @@ subroutine dt_neg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 525)
+  call dtf_begin(f, 526)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14937,7 +14956,7 @@ function dt_abs(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 526)
+  call dtf_begin(f, 527)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14949,7 +14968,7 @@ subroutine dt_abs_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 527)
+  call dtf_begin(f, 528)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14961,7 +14980,7 @@ function dt_sign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 528)
+  call dtf_begin(f, 529)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14973,7 +14992,7 @@ subroutine dt_sign_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 529)
+  call dtf_begin(f, 530)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -14985,7 +15004,7 @@ function dt_floor(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 530)
+  call dtf_begin(f, 531)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -14997,7 +15016,7 @@ subroutine dt_floor_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 531)
+  call dtf_begin(f, 532)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15009,7 +15028,7 @@ function dt_ceil(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 532)
+  call dtf_begin(f, 533)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15021,7 +15040,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 533)
+  call dtf_begin(f, 534)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15033,7 +15052,7 @@ function dt_round(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 534)
+  call dtf_begin(f, 535)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15045,7 +15064,7 @@ subroutine dt_round_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 535)
+  call dtf_begin(f, 536)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15057,7 +15076,7 @@ function dt_trunc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 536)
+  call dtf_begin(f, 537)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15069,7 +15088,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 537)
+  call dtf_begin(f, 538)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15081,7 +15100,7 @@ function dt_exp(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 538)
+  call dtf_begin(f, 539)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15093,7 +15112,7 @@ subroutine dt_exp_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 539)
+  call dtf_begin(f, 540)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15105,7 +15124,7 @@ function dt_log(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 540)
+  call dtf_begin(f, 541)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15117,7 +15136,7 @@ subroutine dt_log_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 541)
+  call dtf_begin(f, 542)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15129,7 +15148,7 @@ function dt_log1p(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 542)
+  call dtf_begin(f, 543)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15141,7 +15160,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 543)
+  call dtf_begin(f, 544)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15153,7 +15172,7 @@ function dt_sqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 544)
+  call dtf_begin(f, 545)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15165,7 +15184,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 545)
+  call dtf_begin(f, 546)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15177,7 +15196,7 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 546)
+  call dtf_begin(f, 547)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15189,7 +15208,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 547)
+  call dtf_begin(f, 548)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15201,7 +15220,7 @@ function dt_square(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 548)
+  call dtf_begin(f, 549)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15213,7 +15232,7 @@ subroutine dt_square_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 549)
+  call dtf_begin(f, 550)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15225,7 +15244,7 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 550)
+  call dtf_begin(f, 551)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15237,7 +15256,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 551)
+  call dtf_begin(f, 552)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15249,7 +15268,7 @@ function dt_sin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 552)
+  call dtf_begin(f, 553)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15261,7 +15280,7 @@ subroutine dt_sin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 553)
+  call dtf_begin(f, 554)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15273,7 +15292,7 @@ function dt_cos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 554)
+  call dtf_begin(f, 555)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15285,7 +15304,7 @@ subroutine dt_cos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 555)
+  call dtf_begin(f, 556)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15297,7 +15316,7 @@ function dt_tanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 556)
+  call dtf_begin(f, 557)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15309,7 +15328,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 557)
+  call dtf_begin(f, 558)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15321,7 +15340,7 @@ function dt_erf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 558)
+  call dtf_begin(f, 559)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15333,7 +15352,7 @@ subroutine dt_erf_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 559)
+  call dtf_begin(f, 560)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15345,7 +15364,7 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 560)
+  call dtf_begin(f, 561)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15357,7 +15376,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 561)
+  call dtf_begin(f, 562)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15369,7 +15388,7 @@ function dt_relu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 562)
+  call dtf_begin(f, 563)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15381,7 +15400,7 @@ subroutine dt_relu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 563)
+  call dtf_begin(f, 564)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15394,7 +15413,7 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 564)
+  call dtf_begin(f, 565)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -15408,7 +15427,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 565)
+  call dtf_begin(f, 566)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
@@ -15422,7 +15441,7 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 566)
+  call dtf_begin(f, 567)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15436,7 +15455,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 567)
+  call dtf_begin(f, 568)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -15451,7 +15470,7 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 568)
+  call dtf_begin(f, 569)
   call dtf_give(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
@@ -15466,7 +15485,7 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 569)
+  call dtf_begin(f, 570)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15479,7 +15498,7 @@ function dt_silu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 570)
+  call dtf_begin(f, 571)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15491,7 +15510,7 @@ subroutine dt_silu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 571)
+  call dtf_begin(f, 572)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15504,7 +15523,7 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 572)
+  call dtf_begin(f, 573)
   call dtf_give(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
@@ -15519,7 +15538,7 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 573)
+  call dtf_begin(f, 574)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15533,7 +15552,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 574)
+  call dtf_begin(f, 575)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
@@ -15547,7 +15566,7 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 575)
+  call dtf_begin(f, 576)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15561,7 +15580,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 576)
+  call dtf_begin(f, 577)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
@@ -15577,7 +15596,7 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 577)
+  call dtf_begin(f, 578)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15593,7 +15612,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 578)
+  call dtf_begin(f, 579)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -15609,7 +15628,7 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 579)
+  call dtf_begin(f, 580)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15625,7 +15644,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 580)
+  call dtf_begin(f, 581)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15641,7 +15660,7 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 581)
+  call dtf_begin(f, 582)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15657,7 +15676,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 582)
+  call dtf_begin(f, 583)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15673,7 +15692,7 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 583)
+  call dtf_begin(f, 584)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -15689,7 +15708,7 @@ function dt_mul(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 584)
+  call dtf_begin(f, 585)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15703,7 +15722,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 585)
+  call dtf_begin(f, 586)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15717,7 +15736,7 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 586)
+  call dtf_begin(f, 587)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15731,7 +15750,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 587)
+  call dtf_begin(f, 588)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15746,7 +15765,7 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 588)
+  call dtf_begin(f, 589)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15762,7 +15781,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 589)
+  call dtf_begin(f, 590)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -15777,7 +15796,7 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 590)
+  call dtf_begin(f, 591)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15791,7 +15810,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 591)
+  call dtf_begin(f, 592)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15805,7 +15824,7 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 592)
+  call dtf_begin(f, 593)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15819,7 +15838,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 593)
+  call dtf_begin(f, 594)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -15833,7 +15852,7 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 594)
+  call dtf_begin(f, 595)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15847,7 +15866,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 595)
+  call dtf_begin(f, 596)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -15861,7 +15880,7 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 596)
+  call dtf_begin(f, 597)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15876,7 +15895,7 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 597)
+  call dtf_begin(f, 598)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -15892,7 +15911,7 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 598)
+  call dtf_begin(f, 599)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15908,7 +15927,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 599)
+  call dtf_begin(f, 600)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
@@ -15922,7 +15941,7 @@ function dt_relu6(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 600)
+  call dtf_begin(f, 601)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15934,7 +15953,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 601)
+  call dtf_begin(f, 602)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15946,7 +15965,7 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 602)
+  call dtf_begin(f, 603)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15958,7 +15977,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 603)
+  call dtf_begin(f, 604)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15970,7 +15989,7 @@ function dt_hardswish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 604)
+  call dtf_begin(f, 605)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -15982,7 +16001,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 605)
+  call dtf_begin(f, 606)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -15995,7 +16014,7 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 606)
+  call dtf_begin(f, 607)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -16010,7 +16029,7 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 607)
+  call dtf_begin(f, 608)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
@@ -16024,7 +16043,7 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 608)
+  call dtf_begin(f, 609)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16039,7 +16058,7 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 609)
+  call dtf_begin(f, 610)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16055,7 +16074,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 610)
+  call dtf_begin(f, 611)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
@@ -16069,7 +16088,7 @@ function dt_softsign(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 611)
+  call dtf_begin(f, 612)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16082,7 +16101,7 @@ function dt_selu(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 612)
+  call dtf_begin(f, 613)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16094,7 +16113,7 @@ subroutine dt_selu_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 613)
+  call dtf_begin(f, 614)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16107,7 +16126,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 614)
+  call dtf_begin(f, 615)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -16121,7 +16140,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 615)
+  call dtf_begin(f, 616)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
@@ -16134,7 +16153,7 @@ function dt_mish(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 616)
+  call dtf_begin(f, 617)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16146,7 +16165,7 @@ subroutine dt_mish_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 617)
+  call dtf_begin(f, 618)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16159,7 +16178,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 618)
+  call dtf_begin(f, 619)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -16174,7 +16193,7 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 619)
+  call dtf_begin(f, 620)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
@@ -16190,7 +16209,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 620)
+  call dtf_begin(f, 621)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -16206,7 +16225,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 621)
+  call dtf_begin(f, 622)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16220,7 +16239,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 622)
+  call dtf_begin(f, 623)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16234,7 +16253,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 623)
+  call dtf_begin(f, 624)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16248,7 +16267,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 624)
+  call dtf_begin(f, 625)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16262,7 +16281,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 625)
+  call dtf_begin(f, 626)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16276,7 +16295,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 626)
+  call dtf_begin(f, 627)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16290,7 +16309,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 627)
+  call dtf_begin(f, 628)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16304,7 +16323,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 628)
+  call dtf_begin(f, 629)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16318,7 +16337,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 629)
+  call dtf_begin(f, 630)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16332,7 +16351,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 630)
+  call dtf_begin(f, 631)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16346,7 +16365,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 631)
+  call dtf_begin(f, 632)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16360,7 +16379,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 632)
+  call dtf_begin(f, 633)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16373,7 +16392,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 633)
+  call dtf_begin(f, 634)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16386,7 +16405,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 634)
+  call dtf_begin(f, 635)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16399,7 +16418,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 635)
+  call dtf_begin(f, 636)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16412,7 +16431,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 636)
+  call dtf_begin(f, 637)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16424,7 +16443,7 @@ subroutine dt_logical_not_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 637)
+  call dtf_begin(f, 638)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16437,7 +16456,7 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 638)
+  call dtf_begin(f, 639)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16451,7 +16470,7 @@ subroutine dt_logical_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 639)
+  call dtf_begin(f, 640)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16465,7 +16484,7 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 640)
+  call dtf_begin(f, 641)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16479,7 +16498,7 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 641)
+  call dtf_begin(f, 642)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16493,7 +16512,7 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 642)
+  call dtf_begin(f, 643)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16507,7 +16526,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 643)
+  call dtf_begin(f, 644)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16521,7 +16540,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 644)
+  call dtf_begin(f, 645)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16535,7 +16554,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 645)
+  call dtf_begin(f, 646)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16549,7 +16568,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 646)
+  call dtf_begin(f, 647)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16563,7 +16582,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 647)
+  call dtf_begin(f, 648)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16577,7 +16596,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 648)
+  call dtf_begin(f, 649)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16591,7 +16610,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 649)
+  call dtf_begin(f, 650)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16606,7 +16625,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 650)
+  call dtf_begin(f, 651)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16620,7 +16639,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 651)
+  call dtf_begin(f, 652)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16635,7 +16654,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 652)
+  call dtf_begin(f, 653)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16649,7 +16668,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 653)
+  call dtf_begin(f, 654)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -16662,7 +16681,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 654)
+  call dtf_begin(f, 655)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16677,7 +16696,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 655)
+  call dtf_begin(f, 656)
   call dtf_give(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
@@ -16694,7 +16713,7 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 656)
+  call dtf_begin(f, 657)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16710,7 +16729,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 657)
+  call dtf_begin(f, 658)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
@@ -16724,7 +16743,7 @@ function dt_tan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 658)
+  call dtf_begin(f, 659)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16736,7 +16755,7 @@ subroutine dt_tan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 659)
+  call dtf_begin(f, 660)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16748,7 +16767,7 @@ function dt_asin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 660)
+  call dtf_begin(f, 661)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16760,7 +16779,7 @@ subroutine dt_asin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 661)
+  call dtf_begin(f, 662)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16772,7 +16791,7 @@ function dt_acos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 662)
+  call dtf_begin(f, 663)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16784,7 +16803,7 @@ subroutine dt_acos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 663)
+  call dtf_begin(f, 664)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16796,7 +16815,7 @@ function dt_atan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 664)
+  call dtf_begin(f, 665)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16808,7 +16827,7 @@ subroutine dt_atan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 665)
+  call dtf_begin(f, 666)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16820,7 +16839,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 666)
+  call dtf_begin(f, 667)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16832,7 +16851,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 667)
+  call dtf_begin(f, 668)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16844,7 +16863,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 668)
+  call dtf_begin(f, 669)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16856,7 +16875,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 669)
+  call dtf_begin(f, 670)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16868,7 +16887,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 670)
+  call dtf_begin(f, 671)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16880,7 +16899,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 671)
+  call dtf_begin(f, 672)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16892,7 +16911,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 672)
+  call dtf_begin(f, 673)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16904,7 +16923,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 673)
+  call dtf_begin(f, 674)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16916,7 +16935,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 674)
+  call dtf_begin(f, 675)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -16928,7 +16947,7 @@ subroutine dt_atanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 675)
+  call dtf_begin(f, 676)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -16941,7 +16960,7 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 676)
+  call dtf_begin(f, 677)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16955,7 +16974,7 @@ subroutine dt_atan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 677)
+  call dtf_begin(f, 678)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16969,7 +16988,7 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 678)
+  call dtf_begin(f, 679)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16983,7 +17002,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 679)
+  call dtf_begin(f, 680)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -16996,7 +17015,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 680)
+  call dtf_begin(f, 681)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17008,7 +17027,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 681)
+  call dtf_begin(f, 682)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17020,7 +17039,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 682)
+  call dtf_begin(f, 683)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17032,7 +17051,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 683)
+  call dtf_begin(f, 684)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17044,7 +17063,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 684)
+  call dtf_begin(f, 685)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17056,7 +17075,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 685)
+  call dtf_begin(f, 686)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17068,7 +17087,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 686)
+  call dtf_begin(f, 687)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17080,7 +17099,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 687)
+  call dtf_begin(f, 688)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17092,7 +17111,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 688)
+  call dtf_begin(f, 689)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17104,7 +17123,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 689)
+  call dtf_begin(f, 690)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17116,7 +17135,7 @@ function dt_log2(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 690)
+  call dtf_begin(f, 691)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17128,7 +17147,7 @@ subroutine dt_log2_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 691)
+  call dtf_begin(f, 692)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17140,7 +17159,7 @@ function dt_log10(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 692)
+  call dtf_begin(f, 693)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17152,7 +17171,7 @@ subroutine dt_log10_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 693)
+  call dtf_begin(f, 694)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17165,7 +17184,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 694)
+  call dtf_begin(f, 695)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -17179,7 +17198,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 695)
+  call dtf_begin(f, 696)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
@@ -17193,7 +17212,7 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 696)
+  call dtf_begin(f, 697)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17207,7 +17226,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 697)
+  call dtf_begin(f, 698)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17221,7 +17240,7 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 698)
+  call dtf_begin(f, 699)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17236,7 +17255,7 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 699)
+  call dtf_begin(f, 700)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17251,7 +17270,7 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 700)
+  call dtf_begin(f, 701)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -17265,7 +17284,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 701)
+  call dtf_begin(f, 702)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
@@ -17279,7 +17298,7 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 702)
+  call dtf_begin(f, 703)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17293,7 +17312,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 703)
+  call dtf_begin(f, 704)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17306,7 +17325,7 @@ function dt_frac(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 704)
+  call dtf_begin(f, 705)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17318,7 +17337,7 @@ subroutine dt_frac_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 705)
+  call dtf_begin(f, 706)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -17331,7 +17350,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 706)
+  call dtf_begin(f, 707)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -17345,7 +17364,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 707)
+  call dtf_begin(f, 708)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
@@ -17358,7 +17377,7 @@ function dt_positive(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 708)
+  call dtf_begin(f, 709)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17371,7 +17390,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 709)
+  call dtf_begin(f, 710)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17385,7 +17404,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 710)
+  call dtf_begin(f, 711)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17399,7 +17418,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 711)
+  call dtf_begin(f, 712)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17413,7 +17432,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 712)
+  call dtf_begin(f, 713)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17427,7 +17446,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 713)
+  call dtf_begin(f, 714)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -17441,7 +17460,7 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 714)
+  call dtf_begin(f, 715)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17455,7 +17474,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 715)
+  call dtf_begin(f, 716)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17469,7 +17488,7 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 716)
+  call dtf_begin(f, 717)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17483,7 +17502,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 717)
+  call dtf_begin(f, 718)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17497,7 +17516,7 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 718)
+  call dtf_begin(f, 719)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17511,7 +17530,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 719)
+  call dtf_begin(f, 720)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
@@ -17525,7 +17544,7 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 720)
+  call dtf_begin(f, 721)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17540,7 +17559,7 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 721)
+  call dtf_begin(f, 722)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -17557,7 +17576,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 722)
+  call dtf_begin(f, 723)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17575,7 +17594,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 723)
+  call dtf_begin(f, 724)
   call dtf_give(f, 0, handle_of(input))
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
@@ -17590,7 +17609,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 724)
+  call dtf_begin(f, 725)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17603,7 +17622,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 725)
+  call dtf_begin(f, 726)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17616,7 +17635,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 726)
+  call dtf_begin(f, 727)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -17631,7 +17650,7 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 727)
+  call dtf_begin(f, 728)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17647,7 +17666,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 728)
+  call dtf_begin(f, 729)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
@@ -17664,7 +17683,7 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 729)
+  call dtf_begin(f, 730)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -17682,7 +17701,7 @@ subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 730)
+  call dtf_begin(f, 731)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -17700,7 +17719,7 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 731)
+  call dtf_begin(f, 732)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -17718,7 +17737,7 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 732)
+  call dtf_begin(f, 733)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
@@ -17739,7 +17758,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 733)
+  call dtf_begin(f, 734)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17764,7 +17783,7 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 734)
+  call dtf_begin(f, 735)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17789,7 +17808,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 735)
+  call dtf_begin(f, 736)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17813,7 +17832,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 736)
+  call dtf_begin(f, 737)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17839,7 +17858,7 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 737)
+  call dtf_begin(f, 738)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17865,7 +17884,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 738)
+  call dtf_begin(f, 739)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17890,7 +17909,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 739)
+  call dtf_begin(f, 740)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17916,7 +17935,7 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 740)
+  call dtf_begin(f, 741)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17942,7 +17961,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 741)
+  call dtf_begin(f, 742)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
@@ -17963,7 +17982,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 742)
+  call dtf_begin(f, 743)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17978,7 +17997,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 743)
+  call dtf_begin(f, 744)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -17995,7 +18014,7 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 744)
+  call dtf_begin(f, 745)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18014,7 +18033,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 745)
+  call dtf_begin(f, 746)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18036,7 +18055,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 746)
+  call dtf_begin(f, 747)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18056,7 +18075,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 747)
+  call dtf_begin(f, 748)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18071,7 +18090,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 748)
+  call dtf_begin(f, 749)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18088,7 +18107,7 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 749)
+  call dtf_begin(f, 750)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18107,7 +18126,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 750)
+  call dtf_begin(f, 751)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18129,7 +18148,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 751)
+  call dtf_begin(f, 752)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18149,7 +18168,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 752)
+  call dtf_begin(f, 753)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18164,7 +18183,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 753)
+  call dtf_begin(f, 754)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18181,7 +18200,7 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 754)
+  call dtf_begin(f, 755)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
@@ -18200,7 +18219,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 755)
+  call dtf_begin(f, 756)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, norm_type)
   call dtf_give(f, 2, kernel_size)
@@ -18222,7 +18241,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 756)
+  call dtf_begin(f, 757)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, kernel_size)
@@ -18246,7 +18265,7 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 757)
+  call dtf_begin(f, 758)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18269,7 +18288,7 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 758)
+  call dtf_begin(f, 759)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18293,7 +18312,7 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 759)
+  call dtf_begin(f, 760)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18316,7 +18335,7 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 760)
+  call dtf_begin(f, 761)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(output_size)) call dtf_give(f, 2, output_size)
@@ -18337,7 +18356,7 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   character(*), intent(inout), optional :: errmsg
   type(dt_profiler) :: out
   type(frame) :: f
-  call dtf_begin(f, 761)
+  call dtf_begin(f, 762)
   if (present(record_shapes)) call dtf_give(f, 0, record_shapes)
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
@@ -18353,7 +18372,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 762)
+  call dtf_begin(f, 763)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18366,7 +18385,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 763)
+  call dtf_begin(f, 764)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18379,7 +18398,7 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 764)
+  call dtf_begin(f, 765)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18395,7 +18414,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 765)
+  call dtf_begin(f, 766)
   call dtf_give(f, 0, handle_of(self))
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
@@ -18413,7 +18432,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 766)
+  call dtf_begin(f, 767)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
@@ -18432,7 +18451,7 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   character(:), allocatable, dimension(:), intent(out) :: shapes
   type(dt_tensor), intent(inout) :: numbers
   type(frame) :: f
-  call dtf_begin(f, 767)
+  call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_texts(names, f%args(0), f%args(1))
@@ -18448,7 +18467,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 768)
+  call dtf_begin(f, 769)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   call tell(dtf_run(f), stat, errmsg)
@@ -18461,7 +18480,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 769)
+  call dtf_begin(f, 770)
   if (present(enabled)) call dtf_give(f, 0, enabled)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18474,7 +18493,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 770)
+  call dtf_begin(f, 771)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18487,7 +18506,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 771)
+  call dtf_begin(f, 772)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -18500,7 +18519,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 772)
+  call dtf_begin(f, 773)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -18512,7 +18531,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 773)
+  call dtf_begin(f, 774)
   call dtf_give(f, 0, range)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18523,7 +18542,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 774)
+  call dtf_begin(f, 775)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18539,7 +18558,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 775)
+  call dtf_begin(f, 776)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18560,7 +18579,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 776)
+  call dtf_begin(f, 777)
   call dtf_give(f, 0, size)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18583,7 +18602,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 777)
+  call dtf_begin(f, 778)
   call dtf_give(f, 0, low)
   call dtf_give(f, 1, high)
   call dtf_give(f, 2, size)
@@ -18606,7 +18625,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 778)
+  call dtf_begin(f, 779)
   call dtf_give(f, 0, n)
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18628,7 +18647,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 779)
+  call dtf_begin(f, 780)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18651,7 +18670,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 780)
+  call dtf_begin(f, 781)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -18676,7 +18695,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 781)
+  call dtf_begin(f, 782)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18697,7 +18716,7 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 782)
+  call dtf_begin(f, 783)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18713,7 +18732,7 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 783)
+  call dtf_begin(f, 784)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18732,7 +18751,7 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 784)
+  call dtf_begin(f, 785)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
@@ -18749,7 +18768,7 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 785)
+  call dtf_begin(f, 786)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
@@ -18765,7 +18784,7 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 786)
+  call dtf_begin(f, 787)
   call dtf_give(f, 0, handle_of(count))
   call dtf_give(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18781,7 +18800,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 787)
+  call dtf_begin(f, 788)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18796,7 +18815,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 788)
+  call dtf_begin(f, 789)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18812,7 +18831,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 789)
+  call dtf_begin(f, 790)
   call dtf_give(f, 0, handle_of(input))
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
@@ -18829,7 +18848,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 790)
+  call dtf_begin(f, 791)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18846,7 +18865,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 791)
+  call dtf_begin(f, 792)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
@@ -18863,7 +18882,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 792)
+  call dtf_begin(f, 793)
   call dtf_give(f, 0, handle_of(input))
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
@@ -18879,7 +18898,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 793)
+  call dtf_begin(f, 794)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18896,7 +18915,7 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 794)
+  call dtf_begin(f, 795)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18912,7 +18931,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 795)
+  call dtf_begin(f, 796)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18928,7 +18947,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 796)
+  call dtf_begin(f, 797)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
@@ -18944,7 +18963,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 797)
+  call dtf_begin(f, 798)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
@@ -18959,7 +18978,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 798)
+  call dtf_begin(f, 799)
   call dtf_give(f, 0, seed)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18972,7 +18991,7 @@ function dt_default_generator(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 799)
+  call dtf_begin(f, 800)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -18987,7 +19006,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 800)
+  call dtf_begin(f, 801)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -18998,7 +19017,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 801)
+  call dtf_begin(f, 802)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -19010,7 +19029,7 @@ function dt_generator_new(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_generator) :: out
   type(frame) :: f
-  call dtf_begin(f, 802)
+  call dtf_begin(f, 803)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19023,7 +19042,7 @@ function dt_generator_device(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 803)
+  call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -19036,7 +19055,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 804)
+  call dtf_begin(f, 805)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
   call tell(dtf_run(f), stat, errmsg)
@@ -19049,7 +19068,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 805)
+  call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -19063,7 +19082,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 806)
+  call dtf_begin(f, 807)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19076,7 +19095,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 807)
+  call dtf_begin(f, 808)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
   call tell(dtf_run(f), stat, errmsg)
@@ -19103,7 +19122,7 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 808)
+  call dtf_begin(f, 809)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19137,7 +19156,7 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   type(dt_tensor), intent(inout) :: h_n
   type(dt_tensor), intent(inout) :: c_n
   type(frame) :: f
-  call dtf_begin(f, 809)
+  call dtf_begin(f, 810)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19172,7 +19191,7 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 810)
+  call dtf_begin(f, 811)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19204,7 +19223,7 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 811)
+  call dtf_begin(f, 812)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19237,7 +19256,7 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 812)
+  call dtf_begin(f, 813)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19269,7 +19288,7 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 813)
+  call dtf_begin(f, 814)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19301,7 +19320,7 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 814)
+  call dtf_begin(f, 815)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(params))
@@ -19333,7 +19352,7 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   type(dt_tensor), intent(inout) :: output
   type(dt_tensor), intent(inout) :: h_n
   type(frame) :: f
-  call dtf_begin(f, 815)
+  call dtf_begin(f, 816)
   call dtf_give(f, 0, handle_of(data))
   call dtf_give(f, 1, handle_of(batch_sizes))
   if (present(hx)) call dtf_give(f, 2, handle_of(hx))
@@ -19361,7 +19380,7 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   type(dt_tensor), intent(inout) :: h
   type(dt_tensor), intent(inout) :: c
   type(frame) :: f
-  call dtf_begin(f, 816)
+  call dtf_begin(f, 817)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19385,7 +19404,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 817)
+  call dtf_begin(f, 818)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19408,7 +19427,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 818)
+  call dtf_begin(f, 819)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19431,7 +19450,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 819)
+  call dtf_begin(f, 820)
   call dtf_give(f, 0, handle_of(input))
   if (present(hx)) call dtf_give(f, 1, handle_of(hx))
   call dtf_give(f, 2, handle_of(w_ih))
@@ -19452,7 +19471,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 820)
+  call dtf_begin(f, 821)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19471,7 +19490,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 821)
+  call dtf_begin(f, 822)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19490,7 +19509,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 822)
+  call dtf_begin(f, 823)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19509,7 +19528,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 823)
+  call dtf_begin(f, 824)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19526,7 +19545,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 824)
+  call dtf_begin(f, 825)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19543,7 +19562,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 825)
+  call dtf_begin(f, 826)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19559,7 +19578,7 @@ function dt_max(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 826)
+  call dtf_begin(f, 827)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19576,7 +19595,7 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 827)
+  call dtf_begin(f, 828)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19592,7 +19611,7 @@ function dt_min(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 828)
+  call dtf_begin(f, 829)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19609,7 +19628,7 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 829)
+  call dtf_begin(f, 830)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19627,7 +19646,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 830)
+  call dtf_begin(f, 831)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19644,7 +19663,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 831)
+  call dtf_begin(f, 832)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19663,7 +19682,7 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: min
   type(dt_tensor), intent(inout) :: max
   type(frame) :: f
-  call dtf_begin(f, 832)
+  call dtf_begin(f, 833)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19681,7 +19700,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 833)
+  call dtf_begin(f, 834)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19698,7 +19717,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 834)
+  call dtf_begin(f, 835)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19716,7 +19735,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 835)
+  call dtf_begin(f, 836)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19735,7 +19754,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 836)
+  call dtf_begin(f, 837)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19755,7 +19774,7 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: var
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 837)
+  call dtf_begin(f, 838)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19776,7 +19795,7 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: std
   type(dt_tensor), intent(inout) :: mean
   type(frame) :: f
-  call dtf_begin(f, 838)
+  call dtf_begin(f, 839)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
@@ -19796,7 +19815,7 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 839)
+  call dtf_begin(f, 840)
   call dtf_give(f, 0, handle_of(input))
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
@@ -19812,7 +19831,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 840)
+  call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -19830,7 +19849,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 841)
+  call dtf_begin(f, 842)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call give(f, 1, p)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -19849,7 +19868,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 842)
+  call dtf_begin(f, 843)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19866,7 +19885,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 843)
+  call dtf_begin(f, 844)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19883,7 +19902,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 844)
+  call dtf_begin(f, 845)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -19900,7 +19919,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 845)
+  call dtf_begin(f, 846)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19916,7 +19935,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 846)
+  call dtf_begin(f, 847)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19932,7 +19951,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 847)
+  call dtf_begin(f, 848)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19948,7 +19967,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 848)
+  call dtf_begin(f, 849)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
@@ -19964,7 +19983,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 849)
+  call dtf_begin(f, 850)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -19983,7 +20002,7 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 850)
+  call dtf_begin(f, 851)
   call dtf_give(f, 0, handle_of(input))
   if (present(n)) call dtf_give(f, 1, n)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20004,7 +20023,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 851)
+  call dtf_begin(f, 852)
   call dtf_give(f, 0, handle_of(input))
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20024,7 +20043,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 852)
+  call dtf_begin(f, 853)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20043,7 +20062,7 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 853)
+  call dtf_begin(f, 854)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20062,7 +20081,7 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 854)
+  call dtf_begin(f, 855)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -20079,7 +20098,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 855)
+  call dtf_begin(f, 856)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -20097,7 +20116,7 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 856)
+  call dtf_begin(f, 857)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20118,7 +20137,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 857)
+  call dtf_begin(f, 858)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(rtol)) call dtf_give(f, 2, rtol)
@@ -20139,7 +20158,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 858)
+  call dtf_begin(f, 859)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -20157,7 +20176,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 859)
+  call dtf_begin(f, 860)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20174,7 +20193,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 860)
+  call dtf_begin(f, 861)
   call dtf_give(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
@@ -20189,7 +20208,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 861)
+  call dtf_begin(f, 862)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20202,7 +20221,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 862)
+  call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20217,7 +20236,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 863)
+  call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -20234,7 +20253,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 864)
+  call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20252,7 +20271,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 865)
+  call dtf_begin(f, 866)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
@@ -20269,7 +20288,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 866)
+  call dtf_begin(f, 867)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -20286,7 +20305,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 867)
+  call dtf_begin(f, 868)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
@@ -20301,7 +20320,7 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 868)
+  call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20314,7 +20333,7 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 869)
+  call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20327,7 +20346,7 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 870)
+  call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20340,7 +20359,7 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 871)
+  call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20353,7 +20372,7 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 872)
+  call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20367,7 +20386,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 873)
+  call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -20382,7 +20401,7 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 874)
+  call dtf_begin(f, 875)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20397,7 +20416,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 875)
+  call dtf_begin(f, 876)
   call dtf_give(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
@@ -20416,7 +20435,7 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 876)
+  call dtf_begin(f, 877)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20437,7 +20456,7 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 877)
+  call dtf_begin(f, 878)
   call dtf_give(f, 0, row)
   call dtf_give(f, 1, col)
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20457,7 +20476,7 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 878)
+  call dtf_begin(f, 879)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
@@ -20478,7 +20497,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 879)
+  call dtf_begin(f, 880)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20500,7 +20519,7 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 880)
+  call dtf_begin(f, 881)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(offset)) call dtf_give(f, 2, offset)
@@ -20521,7 +20540,7 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 881)
+  call dtf_begin(f, 882)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, size)
@@ -20543,7 +20562,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 882)
+  call dtf_begin(f, 883)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, kernel_size)
   if (present(dilation)) call dtf_give(f, 2, dilation)
@@ -20565,7 +20584,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 883)
+  call dtf_begin(f, 884)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call dtf_give(f, 2, kernel_size)
@@ -20585,7 +20604,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 884)
+  call dtf_begin(f, 885)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20601,7 +20620,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 885)
+  call dtf_begin(f, 886)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
@@ -20617,7 +20636,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 886)
+  call dtf_begin(f, 887)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
@@ -20636,7 +20655,7 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 887)
+  call dtf_begin(f, 888)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20656,7 +20675,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 888)
+  call dtf_begin(f, 889)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
@@ -20672,7 +20691,7 @@ function dt_msort(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 889)
+  call dtf_begin(f, 890)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20691,7 +20710,7 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 890)
+  call dtf_begin(f, 891)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20714,7 +20733,7 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 891)
+  call dtf_begin(f, 892)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20732,7 +20751,7 @@ function dt_median(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 892)
+  call dtf_begin(f, 893)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20749,7 +20768,7 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 893)
+  call dtf_begin(f, 894)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20766,7 +20785,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 894)
+  call dtf_begin(f, 895)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -20783,7 +20802,7 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 895)
+  call dtf_begin(f, 896)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20803,7 +20822,7 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 896)
+  call dtf_begin(f, 897)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
@@ -20823,7 +20842,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 897)
+  call dtf_begin(f, 898)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20844,7 +20863,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 898)
+  call dtf_begin(f, 899)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, q)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -20864,7 +20883,7 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 899)
+  call dtf_begin(f, 900)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20882,7 +20901,7 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   type(dt_tensor), intent(inout) :: values
   type(dt_tensor), intent(inout) :: indices
   type(frame) :: f
-  call dtf_begin(f, 900)
+  call dtf_begin(f, 901)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -20905,7 +20924,7 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 901)
+  call dtf_begin(f, 902)
   call dtf_give(f, 0, handle_of(input))
   if (present(sorted)) call dtf_give(f, 1, sorted)
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
@@ -20931,7 +20950,7 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   type(dt_tensor), intent(inout) :: inverse_indices
   type(dt_tensor), intent(inout) :: counts
   type(frame) :: f
-  call dtf_begin(f, 902)
+  call dtf_begin(f, 903)
   call dtf_give(f, 0, handle_of(input))
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
@@ -20954,7 +20973,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 903)
+  call dtf_begin(f, 904)
   call dtf_give(f, 0, handle_of(sorted_sequence))
   call give(f, 1, input)
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20975,7 +20994,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 904)
+  call dtf_begin(f, 905)
   call give(f, 0, input)
   call dtf_give(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
@@ -20994,7 +21013,7 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 905)
+  call dtf_begin(f, 906)
   call give(f, 0, elements)
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
@@ -21012,7 +21031,7 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 906)
+  call dtf_begin(f, 907)
   call dtf_give(f, 0, handle_of(input))
   if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
@@ -21030,7 +21049,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 907)
+  call dtf_begin(f, 908)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
@@ -21052,7 +21071,7 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   type(dt_tensor), intent(inout) :: hist
   type(dt_tensor), intent(inout) :: bin_edges
   type(frame) :: f
-  call dtf_begin(f, 908)
+  call dtf_begin(f, 909)
   call dtf_give(f, 0, handle_of(input))
   if (present(bins)) call give(f, 1, bins)
   if (present(range)) call dtf_give(f, 2, range)
@@ -21070,7 +21089,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 909)
+  call dtf_begin(f, 910)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21082,7 +21101,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 910)
+  call dtf_begin(f, 911)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21094,7 +21113,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 911)
+  call dtf_begin(f, 912)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21107,7 +21126,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 912)
+  call dtf_begin(f, 913)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21119,7 +21138,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 913)
+  call dtf_begin(f, 914)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21131,7 +21150,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 914)
+  call dtf_begin(f, 915)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21144,7 +21163,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 915)
+  call dtf_begin(f, 916)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21157,7 +21176,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 916)
+  call dtf_begin(f, 917)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21170,7 +21189,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 917)
+  call dtf_begin(f, 918)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21182,7 +21201,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 918)
+  call dtf_begin(f, 919)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21194,7 +21213,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 919)
+  call dtf_begin(f, 920)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21206,7 +21225,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 920)
+  call dtf_begin(f, 921)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21220,7 +21239,7 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 921)
+  call dtf_begin(f, 922)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -21235,7 +21254,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 922)
+  call dtf_begin(f, 923)
   call dtf_give(f, 0, n)
   call dtf_give(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
@@ -21249,7 +21268,7 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 923)
+  call dtf_begin(f, 924)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21264,7 +21283,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 924)
+  call dtf_begin(f, 925)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -21278,7 +21297,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 925)
+  call dtf_begin(f, 926)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
@@ -21291,7 +21310,7 @@ function dt_i0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 926)
+  call dtf_begin(f, 927)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21303,7 +21322,7 @@ subroutine dt_i0_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 927)
+  call dtf_begin(f, 928)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -21315,7 +21334,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 928)
+  call dtf_begin(f, 929)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21328,7 +21347,7 @@ function dt_i1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 929)
+  call dtf_begin(f, 930)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21341,7 +21360,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 930)
+  call dtf_begin(f, 931)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21354,7 +21373,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 931)
+  call dtf_begin(f, 932)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21367,7 +21386,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 932)
+  call dtf_begin(f, 933)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21381,7 +21400,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 933)
+  call dtf_begin(f, 934)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21395,7 +21414,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 934)
+  call dtf_begin(f, 935)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21409,7 +21428,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 935)
+  call dtf_begin(f, 936)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21423,7 +21442,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 936)
+  call dtf_begin(f, 937)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21437,7 +21456,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 937)
+  call dtf_begin(f, 938)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21451,7 +21470,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 938)
+  call dtf_begin(f, 939)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21464,7 +21483,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 939)
+  call dtf_begin(f, 940)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21477,7 +21496,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 940)
+  call dtf_begin(f, 941)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21492,7 +21511,7 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 941)
+  call dtf_begin(f, 942)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21506,7 +21525,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 942)
+  call dtf_begin(f, 943)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21520,7 +21539,7 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 943)
+  call dtf_begin(f, 944)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21536,7 +21555,7 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 944)
+  call dtf_begin(f, 945)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21550,7 +21569,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 945)
+  call dtf_begin(f, 946)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21564,7 +21583,7 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 946)
+  call dtf_begin(f, 947)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21580,7 +21599,7 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 947)
+  call dtf_begin(f, 948)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21596,7 +21615,7 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 948)
+  call dtf_begin(f, 949)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21612,7 +21631,7 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 949)
+  call dtf_begin(f, 950)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21628,7 +21647,7 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 950)
+  call dtf_begin(f, 951)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21644,7 +21663,7 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 951)
+  call dtf_begin(f, 952)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21660,7 +21679,7 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 952)
+  call dtf_begin(f, 953)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21676,7 +21695,7 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 953)
+  call dtf_begin(f, 954)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21692,7 +21711,7 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 954)
+  call dtf_begin(f, 955)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21707,7 +21726,7 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 955)
+  call dtf_begin(f, 956)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21722,7 +21741,7 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 956)
+  call dtf_begin(f, 957)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21737,7 +21756,7 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 957)
+  call dtf_begin(f, 958)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21752,7 +21771,7 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 958)
+  call dtf_begin(f, 959)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
@@ -21766,7 +21785,7 @@ function dt_entr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 959)
+  call dtf_begin(f, 960)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21780,7 +21799,7 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 960)
+  call dtf_begin(f, 961)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -21796,7 +21815,7 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(dt_tensor), intent(inout) :: mantissa
   type(dt_tensor), intent(inout) :: exponent
   type(frame) :: f
-  call dtf_begin(f, 961)
+  call dtf_begin(f, 962)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(mantissa, f%args(0))
@@ -21812,7 +21831,7 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 962)
+  call dtf_begin(f, 963)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21826,7 +21845,7 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 963)
+  call dtf_begin(f, 964)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -21840,7 +21859,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 964)
+  call dtf_begin(f, 965)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -21853,7 +21872,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 965)
+  call dtf_begin(f, 966)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21867,7 +21886,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 966)
+  call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -21881,7 +21900,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 967)
+  call dtf_begin(f, 968)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
@@ -21895,7 +21914,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 968)
+  call dtf_begin(f, 969)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = words_at(f%args(0), f%args(1))
@@ -21908,7 +21927,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 969)
+  call dtf_begin(f, 970)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21921,7 +21940,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 970)
+  call dtf_begin(f, 971)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21934,7 +21953,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 971)
+  call dtf_begin(f, 972)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21947,7 +21966,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 972)
+  call dtf_begin(f, 973)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -21960,7 +21979,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 973)
+  call dtf_begin(f, 974)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%args(0))
@@ -21973,7 +21992,7 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 974)
+  call dtf_begin(f, 975)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -21987,7 +22006,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 975)
+  call dtf_begin(f, 976)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
@@ -22002,7 +22021,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 976)
+  call dtf_begin(f, 977)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22016,7 +22035,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 977)
+  call dtf_begin(f, 978)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22031,7 +22050,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 978)
+  call dtf_begin(f, 979)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22046,7 +22065,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 979)
+  call dtf_begin(f, 980)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22060,7 +22079,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 980)
+  call dtf_begin(f, 981)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22073,7 +22092,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 981)
+  call dtf_begin(f, 982)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22086,7 +22105,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 983)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22102,7 +22121,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 984)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22119,7 +22138,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 985)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22132,7 +22151,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
@@ -22145,7 +22164,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 987)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22159,7 +22178,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22172,7 +22191,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
   if (present(grad)) call dtf_give(f, 1, handle_of(grad))
   call tell(dtf_run(f), stat, errmsg)
@@ -22184,7 +22203,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22196,7 +22215,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 991)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22210,7 +22229,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22223,7 +22242,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22236,7 +22255,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22249,7 +22268,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = transfer(f%args(0), out)
@@ -22262,7 +22281,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22277,7 +22296,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22292,7 +22311,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22307,7 +22326,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
@@ -22321,7 +22340,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22335,7 +22354,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(data))
   call tell(dtf_run(f), stat, errmsg)
@@ -22348,7 +22367,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1002)
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22360,7 +22379,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22373,7 +22392,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22386,7 +22405,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1005)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
@@ -22400,7 +22419,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
@@ -22413,7 +22432,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1007)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22424,7 +22443,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22435,7 +22454,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1009)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
   call dtf_end(f)
@@ -22447,7 +22466,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1010)
   call dtf_give(f, 0, mode)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22458,7 +22477,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1011)
   call tell(dtf_run(f), stat, errmsg)
   out = int(f%args(0))
   call dtf_end(f)
@@ -22469,7 +22488,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1012)
   call dtf_give(f, 0, d)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22480,7 +22499,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1013)
   call tell(dtf_run(f), stat, errmsg)
   call take_text(out, f%args(0), f%args(1))
   call dtf_end(f)
@@ -22491,7 +22510,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1014)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22503,7 +22522,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1015)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0) /= 0
@@ -22515,7 +22534,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1016)
   call tell(dtf_run(f), stat, errmsg)
   out = f%args(0)
   call dtf_end(f)
@@ -22526,7 +22545,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1017)
   call dtf_give(f, 0, n)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22541,7 +22560,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1018)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   allocated = f%args(0)
@@ -22555,7 +22574,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1019)
   if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22567,7 +22586,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1020)
   call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22577,7 +22596,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1021)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22587,7 +22606,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1022)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22599,7 +22618,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1023)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22612,7 +22631,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1024)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22626,7 +22645,7 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1025)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22639,7 +22658,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1026)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22652,7 +22671,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1027)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22667,7 +22686,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1028)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
@@ -22682,7 +22701,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1029)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22698,7 +22717,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1030)
   call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -22715,7 +22734,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1031)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -22732,7 +22751,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1032)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22748,7 +22767,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1033)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22764,7 +22783,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1034)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22780,7 +22799,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1035)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22795,7 +22814,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1036)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -22811,7 +22830,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1037)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -22826,7 +22845,7 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1038)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -22838,7 +22857,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1039)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -22851,7 +22870,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1040)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22865,7 +22884,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1041)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22879,7 +22898,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1042)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22893,7 +22912,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1043)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -22907,7 +22926,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1044)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22922,7 +22941,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1045)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -22937,7 +22956,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1046)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -22953,7 +22972,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1047)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -22971,7 +22990,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1048)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -22991,7 +23010,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1049)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -23011,7 +23030,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1050)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23029,7 +23048,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1051)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23046,7 +23065,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1052)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -23059,7 +23078,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1053)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(the_template))
   call tell(dtf_run(f), stat, errmsg)
@@ -23073,7 +23092,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1054)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
@@ -23091,7 +23110,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1055)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23110,7 +23129,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1056)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23128,7 +23147,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1057)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23145,7 +23164,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1058)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23162,7 +23181,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1059)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23179,7 +23198,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1060)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23196,7 +23215,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1061)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23212,7 +23231,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23227,7 +23246,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23242,7 +23261,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
@@ -23256,7 +23275,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23269,7 +23288,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23283,7 +23302,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23296,7 +23315,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23309,7 +23328,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call take_tensors(out, f%args(0), f%args(1))
@@ -23324,7 +23343,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
@@ -23339,7 +23358,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23354,7 +23373,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23369,7 +23388,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1073)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -23384,7 +23403,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1074)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
@@ -23401,7 +23420,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1075)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23418,7 +23437,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1076)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
@@ -23433,7 +23452,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1077)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
@@ -23451,7 +23470,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1078)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23475,7 +23494,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1079)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23499,7 +23518,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1080)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -23519,7 +23538,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1081)
   call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -23535,7 +23554,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1082)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
@@ -23549,7 +23568,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1083)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23561,7 +23580,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23573,7 +23592,7 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1085)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23585,7 +23604,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23597,7 +23616,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1087)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23609,7 +23628,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23621,7 +23640,7 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1089)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23633,7 +23652,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23645,7 +23664,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1091)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23657,7 +23676,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23669,7 +23688,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1093)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23681,7 +23700,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23693,7 +23712,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23705,7 +23724,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23718,7 +23737,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1097)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23732,7 +23751,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1098)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
@@ -23745,7 +23764,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1099)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23757,7 +23776,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23769,7 +23788,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1101)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23781,7 +23800,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23793,7 +23812,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1103)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -23805,7 +23824,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call dtf_end(f)
@@ -23819,7 +23838,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1105)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23835,7 +23854,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1106)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23850,7 +23869,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1107)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23864,7 +23883,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1108)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23879,7 +23898,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1109)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23895,7 +23914,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1110)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23911,7 +23930,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1111)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23927,7 +23946,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1112)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23942,7 +23961,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1113)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23956,7 +23975,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23970,7 +23989,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23984,7 +24003,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1116)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -23998,7 +24017,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24012,7 +24031,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24026,7 +24045,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24040,7 +24059,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1120)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24054,7 +24073,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1121)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24068,7 +24087,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
@@ -24084,7 +24103,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24101,7 +24120,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1124)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -24116,7 +24135,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1125)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
@@ -24132,7 +24151,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1125)
+  call dtf_begin(f, 1126)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24148,7 +24167,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1126)
+  call dtf_begin(f, 1127)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24164,7 +24183,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1127)
+  call dtf_begin(f, 1128)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -24179,7 +24198,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1128)
+  call dtf_begin(f, 1129)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))
@@ -24192,7 +24211,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1129)
+  call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
   call hold(out, f%args(0))

@@ -1,8 +1,8 @@
 /* The Lua module: calls every function of wrappers/table from Lua's stack, and Lua's functions from
  * the library. What is not about C is written in Lua, in prelude.lua.
  *
- * Lua's errors jump, and never over C++ frames: what runs in a call of the library, and what may
- * fail while a call has memory, runs under lua_pcall. */
+ * Lua's errors jump, and never over C++ frames: what runs in a call of the library runs under
+ * lua_pcall. */
 #include <lauxlib.h>
 #include <lua.h>
 
@@ -13,7 +13,7 @@
 #define lua_rawlen lua_objlen
 #endif
 
-static char kind_key, functions_key, pending_key; /* their addresses are keys of tables */
+static char kind_key, functions_key; /* their addresses are keys of tables */
 
 static void get_at(lua_State* L, int table, const void* key) {
   lua_pushlightuserdata(L, (void*)key);
@@ -78,7 +78,8 @@ static int collect(lua_State* L) {
  * coroutine that gave one may be gone. The registry's table of functions has them by the addresses
  * of what is kept of them. */
 
-enum { KEEPER = 1, THREAD = 2 }; /* what else is in the table of functions */
+/* What else is in the table of functions. */
+enum { KEEPER = 1, THREAD, FRAME, FRAME_CLASS, RUN, NOTHING, PENDING };
 
 static void dtt_forget(void* state, const dtt_kept* kept) {
   lua_State* L = (lua_State*)state;
@@ -93,18 +94,9 @@ static int close_state(lua_State* L) {
   return 0;
 }
 
-static void make_functions(lua_State* L) {
-  const int functions = lua_gettop(L) + 1;
-  lua_newtable(L);
-  lua_newthread(L);
-  lua_rawseti(L, functions, THREAD);
-  memset(lua_newuserdata(L, sizeof(dtt_keeper)), 0, sizeof(dtt_keeper));
-  lua_newtable(L);
-  lua_pushcfunction(L, close_state);
-  lua_setfield(L, -2, "__gc");
-  lua_setmetatable(L, -2);
-  lua_rawseti(L, functions, KEEPER);
-  set_at(L, LUA_REGISTRYINDEX, &functions_key);
+static int end_call(lua_State* L) {
+  dtt_end_values((dtt_frame*)lua_touserdata(L, 1));
+  return 0;
 }
 
 /* The function in a slot as user data. */
@@ -245,96 +237,67 @@ static void dtt_put(void* L, int64_t k) {
   lua_rawseti((lua_State*)L, -2, (int)k + 1);
 }
 
-/* ---- calls */
+/* ---- calls. Lua's errors jump, so a call lies in memory of Lua's: when that is found unused, what
+ * the call had goes. */
 
 enum { ROOM = 2 * DTT_MAX_ARGS + DTT_MAX_RESULTS + 64 }; /* arguments, results, lists in lists */
 
-/* What may run out of memory. If a callback has run, LuaJIT takes its thread for the running one
- * until this returns: it raises nothing by itself. */
-static int run_call(lua_State* L) {
-  dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
-  const int n = lua_gettop(L) - 1;
-  int top;
-  luaL_checkstack(L, ROOM + LUA_MINSTACK, f->function->name);
-  dtt_place(L, f, 2, n);
-  top = lua_gettop(L);
-  if (dtt_call_values(L, f)) return 0;
-  if (f->function->returns_first) lua_pushvalue(L, dtt_slots(f)[0]);
-  return lua_gettop(L) - top;
-}
-
 static __thread unsigned callbacks_run;
-
-static int raise(lua_State* L, int64_t status) {
-  if (status == DT_STATUS_CALLBACK) {
-    get_at(L, LUA_REGISTRYINDEX, &pending_key);
-    lua_pushnil(L);
-    set_at(L, LUA_REGISTRYINDEX, &pending_key);
-    if (!lua_isnil(L, -1)) return lua_error(L);
-  }
-  lua_pushstring(L, dt_error_message());
-  return fail(L);
-}
-
-/* The function of a closure in the first upvalue, run_call or nothing in the second one. */
-static int invoke(lua_State* L) {
-  const int n = lua_gettop(L);
-  dtt_call_given call;
-  int failed;
-  dtt_begin(&call.frame, (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1)));
-  lua_pushvalue(L, lua_upvalueindex(2));
-  lua_insert(L, 1);
-  lua_pushlightuserdata(L, &call);
-  lua_insert(L, 2);
-  failed = lua_pcall(L, n + 1, LUA_MULTRET, 0);
-  if (failed) dtt_abandon(&call.frame);
-  dtt_end(&call.frame);
-  if (failed) return lua_error(L);
-  return call.frame.status ? raise(L, call.frame.status) : lua_gettop(L);
-}
 
 static int nothing(lua_State* L) {
   (void)L;
   return 0;
 }
 
-/* Of a function for which dtt_is_plain: without lua_pcall. */
-static int invoke_plain(lua_State* L) {
-  const unsigned ran = callbacks_run;
-  dtt_call_given call;
-  dtt_frame* f = &call.frame;
-  const dtt_item* item;
-  int first, n, i;
-  dtt_begin(f, (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1)));
-  luaL_checkstack(L, ROOM + LUA_MINSTACK, f->function->name);
-  dtt_place(L, f, 1, lua_gettop(L));
-  if (f->status) return raise(L, f->status);
-  item = f->function->results, n = f->function->n_results, first = lua_gettop(L) + 1;
-  for (i = 0; i < n; i++) {
-    if (item[i].kind == DTT_TENSOR || item[i].kind == DTT_HANDLE)
-      push_box(L, (const dtt_handle*)item[i].of);
-    else
-      lua_pushnil(L);
+/* The last call's, unless that is still running or was left by an error. */
+static dtt_frame* push_frame(lua_State* L, int functions) {
+  dtt_frame* f;
+  lua_rawgeti(L, functions, FRAME);
+  f = (dtt_frame*)lua_touserdata(L, -1);
+  if (f && !f->function) return f;
+  lua_pop(L, 1);
+  f = (dtt_frame*)lua_newuserdata(L, sizeof(dtt_call_given));
+  f->function = NULL, f->lent = NULL;
+  lua_rawgeti(L, functions, FRAME_CLASS);
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -1);
+  lua_rawseti(L, functions, FRAME);
+  return f;
+}
+
+/* What a callback has raised is raised as it was. */
+static int raise(lua_State* L, int functions, dt_status status) {
+  if (status == DT_STATUS_CALLBACK) {
+    lua_rawgeti(L, functions, PENDING);
+    lua_pushlightuserdata(L, NULL);
+    lua_rawseti(L, functions, PENDING);
+    if (!lua_isnil(L, -1) && !lua_islightuserdata(L, -1)) return lua_error(L);
   }
-  dtt_give_arguments(L, f);
-  f->status = dtt_call(f);
-  dtt_end(f);
+  lua_pushstring(L, dt_error_message());
+  return fail(L);
+}
+
+/* The function in the first upvalue; the second is the table of functions. */
+static int invoke(lua_State* L) {
+  const int n = lua_gettop(L), functions = lua_upvalueindex(2);
+  const dtt_function* function = (const dtt_function*)lua_touserdata(L, lua_upvalueindex(1));
+  const unsigned ran = callbacks_run;
+  dtt_frame* f;
+  int top;
+  luaL_checkstack(L, ROOM + LUA_MINSTACK, function->name);
+  f = push_frame(L, functions);
+  dtt_begin(f, function);
+  dtt_place(L, f, 1, n);
+  top = lua_gettop(L);
+  dtt_call_values(L, f);
   if (ran != callbacks_run) { /* LuaJIT takes their thread for the running one until this calls */
-    lua_pushvalue(L, lua_upvalueindex(2));
+    lua_rawgeti(L, functions, NOTHING);
     lua_call(L, 0, 0);
   }
-  if (f->status) return raise(L, f->status);
-  for (i = 0; i < n; i++) {
-    const dtt_given v = dtt_taken(f, item + i, f->results + item[i].cell);
-    if (v.kind == DTT_HANDLE && v.value.p) {
-      *(void**)lua_touserdata(L, first + i) = v.value.p;
-      continue;
-    }
-    dtt_make(L, &v, NULL, 0);
-    lua_replace(L, first + i);
-  }
+  dtt_take_values(L, f);
   if (f->function->returns_first) lua_pushvalue(L, dtt_slots(f)[0]);
-  return n + f->function->returns_first;
+  dtt_end_values(f);
+  return f->status ? raise(L, functions, (dt_status)f->status) : lua_gettop(L) - top;
 }
 
 /* ---- callbacks */
@@ -357,6 +320,8 @@ static int run_callback(lua_State* L) {
   return 0;
 }
 
+/* Here an error would jump over the library: nothing asks Lua for memory but what lua_pcall runs.
+ */
 dt_status dtt_run(dtt_frame* f) {
   lua_State* L = (lua_State*)dtt_runner(f);
   const char* message;
@@ -364,26 +329,54 @@ dt_status dtt_run(dtt_frame* f) {
   if (!L || !lua_checkstack(L, LUA_MINSTACK))
     return dt_error_set(DT_STATUS_CALLBACK, "the Lua state cannot run a callback");
   callbacks_run++;
-  lua_pushcfunction(L, run_callback);
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  lua_rawgeti(L, -1, RUN);
   lua_pushlightuserdata(L, f);
-  if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
-  for (i = 0; i < f->callback->n_args; i++)
-    dtt_release_rest(&f->callback->args[i], f->args + 2 * i);
-  message = lua_tostring(L, -1);
-  f->status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
-  set_at(L, LUA_REGISTRYINDEX, &pending_key); /* to be raised as it is */
+  if (lua_pcall(L, 1, 0, 0)) {
+    for (i = 0; i < f->callback->n_args; i++)
+      dtt_release_rest(&f->callback->args[i], f->args + 2 * i);
+    message = lua_tostring(L, -1);
+    f->status =
+        dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
+    lua_rawseti(L, -2, PENDING);
+  }
+  lua_pop(L, 1);
   return (dt_status)f->status;
+}
+
+static void push_class(lua_State* L, lua_CFunction gc) {
+  lua_newtable(L);
+  lua_pushcfunction(L, gc);
+  lua_setfield(L, -2, "__gc");
+}
+
+static void make_functions(lua_State* L) {
+  const int functions = lua_gettop(L) + 1;
+  lua_newtable(L);
+  lua_newthread(L);
+  lua_rawseti(L, functions, THREAD);
+  memset(lua_newuserdata(L, sizeof(dtt_keeper)), 0, sizeof(dtt_keeper));
+  push_class(L, close_state);
+  lua_setmetatable(L, -2);
+  lua_rawseti(L, functions, KEEPER);
+  push_class(L, end_call);
+  lua_rawseti(L, functions, FRAME_CLASS);
+  lua_pushcfunction(L, run_callback);
+  lua_rawseti(L, functions, RUN);
+  lua_pushcfunction(L, nothing);
+  lua_rawseti(L, functions, NOTHING);
+  lua_pushlightuserdata(L, NULL);
+  lua_rawseti(L, functions, PENDING);
+  set_at(L, LUA_REGISTRYINDEX, &functions_key);
 }
 
 /* ---- what prelude.lua makes the module of */
 
 /* call(i): function i of the table. */
 static int push_call(lua_State* L) {
-  const dtt_function* f = dtt_functions[lua_tointeger(L, 1)];
-  const int plain = dtt_is_plain(f);
-  lua_pushlightuserdata(L, (void*)f);
-  lua_pushcfunction(L, plain ? nothing : run_call);
-  lua_pushcclosure(L, plain ? invoke_plain : invoke, 2);
+  lua_pushlightuserdata(L, (void*)dtt_functions[lua_tointeger(L, 1)]);
+  get_at(L, LUA_REGISTRYINDEX, &functions_key);
+  lua_pushcclosure(L, invoke, 2);
   return 1;
 }
 

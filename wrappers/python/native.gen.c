@@ -2809,6 +2809,12 @@ static int64_t py_linalg_cond(int64_t A, int32_t p_kind, int64_t p_i, double p_f
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_linalg_cond_named(int64_t A, const char *p) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_cond_named((dt_tensor *)(intptr_t)A, p, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_linalg_matrix_exp(int64_t A) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_exp((dt_tensor *)(intptr_t)A, &out);

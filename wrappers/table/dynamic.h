@@ -214,20 +214,6 @@ static inline void dtt_place(void* L, dtt_frame* f, int first, int n) {
       dtt_refuse_kind(f, function->args + i, dtt_nothing);
 }
 
-/* Whether nothing can fail in the language between the first argument and the last result: no
- * callback is kept, and all that comes out is a handle, for which there can be room before the
- * call, a number, or a name when nothing is lent. */
-static inline int dtt_is_plain(const dtt_function* f) {
-  int i, plain = f->call != NULL;
-  for (i = 0; i < f->n_args; i++) plain &= f->args[i].kind != DTT_CALLBACK;
-  for (i = 0; i < f->n_results; i++) {
-    const dtt_item* item = &f->results[i];
-    plain &= !item->is_list && item->kind != DTT_STR && item->kind != DTT_DEVICE;
-    plain &= item->kind != DTT_ENUM || f->n_args == 1;
-  }
-  return plain && (!f->next || dtt_is_plain(f->next));
-}
-
 /* ---- results */
 
 /* Makes the value of a result, or of what a callback is given. */
@@ -391,11 +377,9 @@ static inline dt_status dtt_to_lists(void* L, dtt_frame* f) {
   return status;
 }
 
-/* Calls with the values that have their places, and makes the results. */
-static inline dt_status dtt_call_values(void* L, dtt_frame* f) {
-  const dtt_item* item = f->function->results;
-  int i;
-  if (f->status) return (dt_status)f->status;
+/* Calls with the values that have their places. */
+static inline void dtt_call_values(void* L, dtt_frame* f) {
+  if (f->status) return;
   if (f->function == &dtt_tolist) {
     f->status = dtt_to_lists(L, f);
   } else if (f->function == &dtt_tensor) {
@@ -404,17 +388,24 @@ static inline dt_status dtt_call_values(void* L, dtt_frame* f) {
     dtt_give_arguments(L, f);
     f->status = dtt_call(f);
   }
-  for (i = 0; i < f->function->n_results && !f->status; i++)
-    dtt_take(L, f, item + i, f->results + item[i].cell);
-  return (dt_status)f->status;
 }
 
-/* After dtt_call_values was left by an error of the language's. */
-static inline void dtt_abandon(dtt_frame* f) {
+/* Makes the results. */
+static inline void dtt_take_values(void* L, dtt_frame* f) {
   const dtt_item* item = f->function->results;
   int i;
-  for (i = 0; i < f->function->n_results; i++)
-    dtt_release_rest(item + i, f->results + item[i].cell);
+  for (i = 0; i < f->function->n_results && !f->status; i++)
+    dtt_take(L, f, item + i, f->results + item[i].cell);
+}
+
+/* Gives back what the call has, also if an error of the language's has left it. */
+static inline void dtt_end_values(dtt_frame* f) {
+  const int n = f->function ? f->function->n_results : 0;
+  const dtt_item* item = n ? f->function->results : NULL;
+  int i;
+  for (i = 0; i < n; i++) dtt_release_rest(item + i, f->results + item[i].cell);
+  dtt_end(f);
+  f->function = NULL;
 }
 
 /* ---- functions of the user's: two own what is kept of one, the library and the language's state,

@@ -267,6 +267,13 @@ Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
   return dt::linalg_cond(*cast[0], p);
 }
 
+Tensor linalg_cond_named(const Tensor& A, const std::string& p) {
+  if (!is_autocasting()) return dt::linalg_cond_named(A, p);
+  const Tensor* cast[] = {&A};
+  const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, cast);
+  return dt::linalg_cond_named(*cast[0], p);
+}
+
 Tensor linalg_tensorinv(const Tensor& A, int64_t ind) {
   if (!is_autocasting()) return dt::linalg_tensorinv(A, ind);
   const Tensor* cast[] = {&A};

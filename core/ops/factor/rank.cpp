@@ -216,6 +216,36 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> linalg_lstsq(const Tensor& A, const T
 
 // ---- condition numbers
 
+namespace {
+
+// The shape that an inverse needs.
+void check_inverted(const Tensor& A, const std::string& order) {
+  const std::string name = "linalg.cond(ord=" + order + ")";
+  DT_CHECK(A.ndim() >= 2, kRuntimeError, name,
+           ": The input tensor A must have at least 2 dimensions.");
+  check_square(A, name.c_str());
+}
+
+// norm(A) * norm(inv(A)); infinity where there is no inverse, as of a matrix of NaN.
+template <class Norm>
+Tensor cond_by_inverse(const Tensor& A, Norm norm) {
+  const auto [inverse, info] = linalg_inv_ex(A);
+  const Tensor product = mul(norm(A), norm(inverse));
+  const Tensor is_lost = logical_or(gt(info, 0), isnan(product));
+  return masked_fill(product, is_lost, std::numeric_limits<double>::infinity());
+}
+
+}  // namespace
+
+Tensor linalg_cond_named(const Tensor& A, const std::string& p) {
+  DT_CHECK(p == "fro" || p == "nuc", kRuntimeError, "linalg.cond got an invalid norm type: ", p);
+  check_inverted(A, p);
+  if (A.numel() == 0) return zeros(batch_of(A), A.dtype(), A.device());
+  if (p == "fro") return cond_by_inverse(A, [](const Tensor& x) { return linalg_matrix_norm(x); });
+  const Tensor s = linalg_svdvals(A);
+  return mul(sum(s, {{-1}}), sum(reciprocal(s), {{-1}}));
+}
+
 Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
   DT_CHECK(A.ndim() >= 2, kRuntimeError,
            "linalg.cond: The input tensor must have at least 2 dimensions.");
@@ -223,18 +253,14 @@ Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
   const bool is_spectral = std::abs(order) == 2;
   DT_CHECK(is_spectral || std::abs(order) == 1 || std::isinf(order), kRuntimeError,
            "linalg.cond got an invalid norm type: ", order);
-  if (!is_spectral) check_square(A, text("linalg.cond(ord=", order, ")").c_str());
+  if (!is_spectral) check_inverted(A, text(order));
   if (A.numel() == 0) return zeros(batch_of(A), A.dtype(), A.device());
   if (is_spectral) {
     const Tensor s = linalg_svdvals(A);
     const Tensor largest = narrow(s, -1, 0, 1), smallest = narrow(s, -1, s.size(-1) - 1, 1);
     return squeeze(order > 0 ? div(largest, smallest) : div(smallest, largest), {{-1}});
   }
-  const auto [inverse, info] = linalg_inv_ex(A);
-  const Tensor product = mul(linalg_matrix_norm(A, p), linalg_matrix_norm(inverse, p));
-  // A matrix of NaN counts as one without an inverse.
-  const Tensor is_lost = logical_or(gt(info, 0), isnan(product));
-  return masked_fill(product, is_lost, std::numeric_limits<double>::infinity());
+  return cond_by_inverse(A, [&](const Tensor& x) { return linalg_matrix_norm(x, p); });
 }
 
 }  // namespace dt

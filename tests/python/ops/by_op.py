@@ -43,11 +43,13 @@ def by_op(rows: list[Row]) -> Callable:
     def decorate(test: Callable) -> Callable:
         @pytest.mark.parametrize("rows", cases)
         def test_rows(rows):
-            skipped = ""
+            skipped = ""  # why the last row that was skipped was
             for row in rows:
                 dt.manual_seed(0)
                 try:
                     test(row)
+                except pytest.skip.Exception as reason:  # this row alone
+                    skipped = reason.msg
                 except Exception as error:
                     error.add_note(f"in the row {row.id}, inputs {row.inputs}")
                     skipped = unconfirmed(error)

@@ -316,7 +316,7 @@ for a, b in (((5, 3), (5, 2)), ((3, 5), (3, 2)), ((4, 4), (4,)), ((2, 5, 3), (2,
             layouts=False,
         )
 for p in (None, 2, -2, 1, -1, float("inf"), "fro", "nuc"):
-    row("linalg_cond", lambda t, x, p=p: t.linalg.cond(regular(t, x), p), BATCH, layouts=False,
+    row("linalg_cond_named" if isinstance(p, str) else "linalg_cond", lambda t, x, p=p: t.linalg.cond(regular(t, x), p), BATCH, layouts=False,
         torch_orders=2 if p in (None, 2, -2) else 0)  # PyTorch's writes what its gradient needs  # fmt: skip
 
 # ---- functions of matrices

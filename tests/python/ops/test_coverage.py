@@ -8,6 +8,7 @@ import layer_rows
 import model_rows
 import optimizer_rows
 import pytest
+from by_op import by_op
 from rows import ROWS
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "capi"))
@@ -107,3 +108,17 @@ def test_layers_models_optimizers_and_schedules_have_rows():
     assert not models & large
     assert set(optimizer_rows.SETTINGS) == set(SCHEMA.optimizers)
     assert set(optimizer_rows.SCHEDULES) == set(SCHEMA.schedules)
+
+
+def test_a_row_that_is_skipped_leaves_the_others_of_its_op():
+    tried = []
+
+    @by_op(ROWS[:1])
+    def several(row):
+        tried.append(row)
+        if len(tried) == 1:
+            pytest.skip("not this one")
+
+    with pytest.raises(pytest.skip.Exception, match="not this one"):
+        several([ROWS[0], ROWS[1]])
+    assert tried == [ROWS[0], ROWS[1]]

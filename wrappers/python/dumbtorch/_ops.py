@@ -5978,6 +5978,22 @@ def linalg_cond(A, p=None, *, out=None):
     return wrap(out)
 
 
+def linalg_cond_named(A, p, *, out=None):
+    """linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
+
+    Args:
+        A: Matrices [..., n, n] of float32 or float64.
+        p: fro or nuc.
+    """
+    if out is not None:
+        return into(out, linalg_cond_named, A, p)
+    try:
+        out = lib.py_linalg_cond_named(A._h, c_string(p))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "linalg_cond_named", "A:tensor p:str", A, p) from None
+    return wrap(out)
+
+
 def linalg_matrix_exp(A, *, out=None):
     """The exponential of matrices: the sum of A^k / k!.
 
@@ -19982,6 +19998,7 @@ NAMESPACES = {
         "matrix_rank": linalg_matrix_rank,
         "lstsq": linalg_lstsq,
         "cond": linalg_cond,
+        "linalg_cond_named": linalg_cond_named,
         "matrix_exp": linalg_matrix_exp,
         "tensorinv": linalg_tensorinv,
         "tensorsolve": linalg_tensorsolve,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from . import _missing, _ops
 from ._ldl import ldl_factor, ldl_factor_ex, ldl_solve
 from ._runtime import LinAlgError
@@ -37,29 +35,8 @@ def norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
 
 def cond(A, p=None, *, out=None):
     """norm(A, p) * norm(inv(A), p), by singular values where p is None, 2 or -2."""
-    if not isinstance(p, str):
-        return _ops.linalg_cond(A, p, out=out)
-    if p not in ("fro", "nuc"):
-        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
-    if A.ndim < 2:
-        raise RuntimeError(
-            f"linalg.cond(ord={p}): The input tensor A must have at least 2 dimensions."
-        )
-    if A.shape[-1] != A.shape[-2]:
-        sizes = f"{A.shape[-2]} by {A.shape[-1]}"
-        raise RuntimeError(
-            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {sizes} matrices"
-        )
-    if A.numel() == 0:  # whatever the order
-        return _ops.linalg_cond(A, 1, out=out)
-    if p == "nuc":
-        s = _ops.linalg_svdvals(A)
-        return _ops.mul(_ops.sum(s, -1), _ops.sum(_ops.reciprocal(s), -1), out=out)
-    inverse, info = _ops.linalg_inv_ex(A)
-    # Autocast has made the inverse float32.
-    product = _ops.mul(matrix_norm(A, p, dtype=inverse.dtype), matrix_norm(inverse, p))
-    lost = (info > 0) | _ops.isnan(product)  # as core has it
-    return _ops.masked_fill(product, lost, math.inf, out=out)
+    function = _ops.linalg_cond_named if isinstance(p, str) else _ops.linalg_cond
+    return function(A, p, out=out)
 
 
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
