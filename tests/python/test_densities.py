@@ -304,3 +304,15 @@ def test_all_events(make, expand, torch):
         return made.has_enumerate_support, tuple(found.shape), found.tolist()
 
     assert events(dt) == events(torch)
+
+
+@pytest.mark.parametrize("name", ["Bernoulli", "Categorical", "OneHotCategorical"])
+def test_what_was_not_given(name):
+    """Densities by logits ask for no probabilities, samples by probabilities for no logits."""
+    kind = getattr(dt.distributions, name)
+    by_logits, by_probs = kind(logits=dt.zeros(2, 3)), kind(probs=dt.full((2, 3), 0.5))
+    by_logits.log_prob(by_probs.sample())
+    for d in (by_logits, by_probs):
+        d.enumerate_support()
+    for d, other in ((by_logits, "probs"), (by_probs, "logits")):
+        assert other not in vars(d)

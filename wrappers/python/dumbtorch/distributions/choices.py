@@ -99,7 +99,7 @@ class Bernoulli(Choices, ExponentialFamily):
 
     def enumerate_support(self, expand=True):
         """0 and 1."""
-        values = _ops.arange(0, 2, dtype=self.probs.dtype, device=self.probs.device)
+        values = _ops.arange(0, 2, dtype=self._param.dtype, device=self._param.device)
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
@@ -163,7 +163,7 @@ class Categorical(Choices):
 
     def enumerate_support(self, expand=True):
         """0 to K-1, in a first dimension of its own."""
-        values = _ops.arange(0, self._num_events, device=self.probs.device)
+        values = _ops.arange(0, self._num_events, device=self._param.device)
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
@@ -224,7 +224,7 @@ class OneHotCategorical(OverCategorical):
 
     def sample(self, sample_shape=()):
         chosen = self._categorical.sample(sample_shape)
-        return functional.one_hot(chosen, self._event_shape[0]).to(self.probs.dtype)
+        return functional.one_hot(chosen, self._event_shape[0]).to(self._param.dtype)
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -236,7 +236,7 @@ class OneHotCategorical(OverCategorical):
     def enumerate_support(self, expand=True):
         """The vectors with a single 1, in a first dimension of their own."""
         k, batch = self._event_shape[0], tuple(self._batch_shape)
-        values = _ops.eye(k, dtype=self.probs.dtype, device=self.probs.device)
+        values = _ops.eye(k, dtype=self._param.dtype, device=self._param.device)
         values = values.view((k,) + (1,) * len(batch) + (k,))
         return values.expand((k, *batch, k)) if expand else values
 
