@@ -75,3 +75,24 @@ def test_registered_classes(modules):
         assert p.tree_structure(Point(1, 2)).context == "context"
         with pytest.raises(ValueError, match="already registered as pytree node"):
             p.register_pytree_node(Point, None, None)
+
+
+def test_named_results(torch):
+    """What functions give with named fields is a node, keeps its class, and can be pickled."""
+    import pickle
+
+    import dumbtorch as dt
+    from dumbtorch.utils import _pytree
+
+    result = dt.ones(2, 3).max(1)
+    again = _pytree.tree_map(lambda x: x + 1, result)
+    assert isinstance(again, dt.return_types.max) and again.values.tolist() == [2, 2]
+    assert isinstance(dt.vmap(dt.var_mean)(dt.ones(2, 3)), dt.return_types.var_mean)
+    assert pickle.loads(pickle.dumps(result)).indices.tolist() == result.indices.tolist()
+    theirs = torch.ones(2, 3).max(1)
+    assert (result.n_fields, repr(result)) == (theirs.n_fields, repr(theirs))
+    ours, theirs = (repr(t.linalg.slogdet(t.eye(2))) for t in (dt, torch))
+    assert ours == theirs
+    assert {"linalg_slogdet", "slogdet", "max", "topk", "var_mean", "sort"} <= set(
+        vars(dt.return_types)
+    )

@@ -171,8 +171,8 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """__config__ accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler
-    safetensors signal sparse special testing types utils""",
+    """__config__ accelerator backends compiler cpu cuda distributions func hub linalg masked multiprocessing optim profiler
+    quasirandom return_types safetensors signal sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

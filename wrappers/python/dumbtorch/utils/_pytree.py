@@ -118,7 +118,16 @@ def _node_of(tree, is_leaf=None) -> _Node | None:
     if is_leaf is not None and is_leaf(tree):
         return None
     node = _NODES.get(type(tree))
-    return _NAMED if node is None and isinstance(tree, tuple) and hasattr(tree, "_fields") else node
+    if node is None and isinstance(tree, tuple):
+        if hasattr(tree, "_fields"):
+            return _NAMED
+        if hasattr(tree, "n_fields"):  # what functions give with named fields, as max
+            node = _NODES[type(tree)] = _results(type(tree))
+    return node
+
+
+def _results(kind) -> _Node:
+    return _Node(lambda x: (list(x), None), lambda parts, _: kind(parts), _by_number)
 
 
 class TreeSpec:
