@@ -23,7 +23,8 @@ PLACES = (
 COMPLETE = {
     "torch.nn.init", "torch.nn.utils", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
     "torch.autograd", "torch.autograd.function", "torch.autograd.functional", "torch.autograd.graph", "torch.distributions",
-    "torch.distributions.constraints", "torch.distributions.utils", "torch.masked", "torch.special", "torch.utils.data",
+    "torch.distributions.constraints", "torch.distributions.utils", "torch.masked", "torch.special",
+    "torch.utils.data",
 }  # fmt: skip
 # Modules that look internal and are where public names are written.
 PUBLISHED = {

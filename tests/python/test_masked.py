@@ -22,7 +22,8 @@ CALLS = [
     "m.sum(x, 1, dtype=t.float32, mask=k)",
 ]  # fmt: skip
 OF_INTEGERS = [
-    "m.sum(i, 1, mask=k)", "m.prod(i, 0, mask=k)", "m.amax(i, 1, mask=k)", "m.amin(i, 0, mask=k)", "m.cumsum(i, 0, mask=k)",
+    "m.sum(i, 1, mask=k)", "m.prod(i, 0, mask=k)", "m.amax(i, 1, mask=k)", "m.amin(i, 0, mask=k)",
+    "m.cumsum(i, 0, mask=k)",
     "m.var(i, 0, mask=k)", "m.mean(i, 0, dtype=t.float64, mask=k)", "m.argmax(i, 0, mask=k)", "m.median(i, 1, mask=k)",
 ]  # fmt: skip
 

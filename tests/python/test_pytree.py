@@ -7,7 +7,8 @@ import pytest
 
 Pair = namedtuple("Pair", "x y")
 TREES = [
-    3, None, [], (1, 2), {"b": [1, (2, None)], "a": {}}, Pair(3, [4]), OrderedDict(z=1, a=(2,)), deque([1, 2], maxlen=3),
+    3, None, [], (1, 2), {"b": [1, (2, None)], "a": {}}, Pair(3, [4]), OrderedDict(z=1, a=(2,)),
+    deque([1, 2], maxlen=3),
     defaultdict(list, {"q": [1]}), [Pair(1, 2), {"k": Pair((3,), None)}], {1: "text", 2: {3}},
 ]  # fmt: skip
 
