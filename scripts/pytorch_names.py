@@ -22,9 +22,9 @@ PLACES = (
 # Their __all__ is all that they promise; torch's also lists what only PyTorch's own code calls.
 COMPLETE = {
     "torch.nn.init", "torch.nn.utils", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
-    "torch.autograd", "torch.autograd.function", "torch.autograd.functional", "torch.autograd.graph", "torch.distributions",
-    "torch.distributions.constraints", "torch.distributions.utils", "torch.masked", "torch.special",
-    "torch.utils.data",
+    "torch.autograd", "torch.autograd.function", "torch.autograd.functional", "torch.autograd.graph",
+    "torch.distributions", "torch.distributions.constraints", "torch.distributions.utils", "torch.masked",
+    "torch.special", "torch.utils.data",
 }  # fmt: skip
 # Modules that look internal and are where public names are written.
 PUBLISHED = {

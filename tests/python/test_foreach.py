@@ -6,13 +6,13 @@ from dumbtorch import _foreach
 
 DATA = [[0.5, 0.25], [[0.75], [0.125]]]
 CALLS = [
-    "_foreach_add(x, 1.5)", "_foreach_add_(x, y, alpha=0.5)", "_foreach_add(x, [1., 2.])", 
+    "_foreach_add(x, 1.5)", "_foreach_add_(x, y, alpha=0.5)", "_foreach_add(x, [1., 2.])",
     "_foreach_sub(x, y, alpha=2)",
     "_foreach_mul_(x, 0.99)", "_foreach_mul(x, t.tensor(3.))", "_foreach_div_(x, y)", "_foreach_div(x, [2., 4.])",
     "_foreach_pow(x, 2)", "_foreach_pow(x, y)", "_foreach_pow(2., x)", "_foreach_lerp_(x, y, 0.25)",
     "_foreach_lerp(x, y, y)", "_foreach_copy_(x, y)", "_foreach_addcmul_(x, y, y, 0.5)", "_foreach_addcdiv(x, x, y)",
     "_foreach_addcmul(x, y, y, [1., 2.])", "_foreach_addcdiv(x, x, y, t.tensor([1., 2.]))", "_foreach_maximum(x, y)",
-    "_foreach_maximum_(x, 0.3)", "_foreach_clamp_min(x, [0.2, 0.3])", "_foreach_clamp_max_(x, y)", 
+    "_foreach_maximum_(x, 0.3)", "_foreach_clamp_min(x, [0.2, 0.3])", "_foreach_clamp_max_(x, y)",
     "_foreach_minimum(x, 0.3)",
     "_foreach_norm(x)", "_foreach_norm(x, 1)", "_foreach_max(x)", "_foreach_zero_(x)", "_foreach_clone(x)",
 ]  # fmt: skip
