@@ -402,6 +402,8 @@ def stack_module_state(models):
 def _stack_by_name(dicts: list) -> dict:
     out = {}
     for name, x in dicts[0].items():
+        if any(d[name].requires_grad != x.requires_grad for d in dicts):
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         stacked = _ops.detach(_ops.stack([d[name] for d in dicts], 0))
         out[name] = _ops.tensor_requires_grad_(stacked, x.requires_grad)
     return out
