@@ -2,7 +2,7 @@
 
 A number x of a distribution F(x; a) moves by dx/da = -(dF/da) / p, with the density p. dF/da is an integral of
 p times the score, over the numbers on that side of x that has less of the mass. Its nodes are those of the
-double exponential rule: from e^-8 to e^8 times pi / 2 in the exponent, they see peaks of any width."""
+double exponential rule, stretched as far as the density decays."""
 
 from __future__ import annotations
 
@@ -12,56 +12,94 @@ from .. import _ops, _type_info
 from .._creation import tensor
 from ..autograd.function import Function, once_differentiable
 
-_STEP = 1 / 16
-_NODES = [math.exp(math.pi / 2 * math.sinh(i * _STEP)) for i in range(-56, 57)]
+_STEP, _REACH = 1 / 12, 42
+_NODES = [math.exp(math.pi / 2 * math.sinh(i * _STEP)) for i in range(-_REACH, _REACH + 1)]
 _WEIGHTS = [
     v * math.pi / 2 * math.cosh(i * _STEP) * _STEP
-    for i, v in zip(range(-56, 57), _NODES, strict=True)
+    for i, v in zip(range(-_REACH, _REACH + 1), _NODES, strict=True)
 ]
-_AT_ONCE = 1 << 20  # how many values of an integrand are made at a time
+_AT_ONCE = 1 << 16  # how many values of an integrand are made at a time
 
 
-def _integral(integrand, like):
-    """The integral of a function from 0 to infinity, for each element."""
-    total = _ops.zeros_like(like)
-    block = max(1, _AT_ONCE // max(1, like.numel()))
+def _integral(integrand, scale):
+    """The integral of a function from 0 to infinity, which decays over about `scale`, for each element."""
+    total = _ops.zeros_like(scale)
+    block = max(1, _AT_ONCE // max(1, scale.numel()))
     for first in range(0, len(_NODES), block):
-        shape = (-1,) + (1,) * like.dim()
         nodes, weights = (
-            tensor(row[first : first + block], dtype=like.dtype, device=like.device).view(shape)
+            tensor(row[first : first + block], dtype=scale.dtype, device=scale.device).unsqueeze(-1)
             for row in (_NODES, _WEIGHTS)
         )
-        total += (integrand(nodes) * weights).sum(0)
-    return total
+        total += (integrand(scale * nodes) * weights).sum(0)
+    return total * scale
+
+
+def _by_side(is_below, below, above, *parameters):
+    """What `below` gives of the parameters where is_below says so, and `above` elsewhere."""
+    flat = [p.flatten() for p in _ops.broadcast_tensors(list(parameters))]
+    chosen, result = is_below.flatten(), _ops.empty_like(flat[0])
+    for places, function in ((chosen, below), (~chosen, above)):
+        result[places] = function(*(p[places] for p in flat))
+    return result.view(is_below.shape)
+
+
+def _gamma_below(a, x):
+    """At numbers x e^-v."""
+    mean, log_x = a.digamma(), x.log()
+    return _integral(
+        lambda v: -x * (log_x - v - mean) * _ops.exp(-a * v - x * _ops.expm1(-v)),
+        1 / (a - x + x.sqrt()),
+    )
+
+
+def _gamma_above(a, x):
+    """At numbers x + v."""
+    mean = a.digamma()
+    return _integral(
+        lambda v: ((v / x).log1p() * (a - 1) - v).exp() * ((x + v).log() - mean),
+        x / (x - a + 1 + (a - 1).abs().sqrt()),
+    )
 
 
 def gamma_slope(a, x):
     """How a number x of a gamma distribution of the concentration a moves with it."""
-    mean = _ops.digamma(a)
+    return _by_side(x < a, _gamma_below, _gamma_above, a, x)
 
-    def below(v):  # at x e^-v
-        return -x * (x.log() - v - mean) * _ops.exp(-a * v - x * _ops.expm1(-v))
 
-    def above(v):  # at x + v
-        return _ops.log1p(v / x).mul(a - 1).sub(v).exp() * ((x + v).log() - mean)
+def _beta_scale(a, b, x):
+    """How far from x the density falls, in the logarithm of numbers."""
+    odds = x / (1 - x)
+    return 1 / ((a - (b - 1) * odds).abs() + (b - 1).abs().mul(odds).sqrt())
 
-    return _ops.where(x < a, _integral(below, x), _integral(above, x))
+
+def _beta_below(a, b, x):
+    """At numbers x e^-v."""
+    mean, rest, log_x = a.digamma() - (a + b).digamma(), (-x).log1p(), x.log()
+    return _integral(
+        lambda v: (
+            -x
+            * (log_x - v - mean)
+            * _ops.exp(-a * v + (b - 1) * ((-x * _ops.exp(-v)).log1p() - rest))
+        ),
+        _beta_scale(a, b, x),
+    )
+
+
+def _beta_above(a, b, x):
+    """At numbers 1 - y e^-v."""
+    y = 1 - x
+    mean, rest = a.digamma() - (a + b).digamma(), (-y).log1p()
+
+    def integrand(v):
+        place = (-y * _ops.exp(-v)).log1p()
+        return y * _ops.exp(-b * v + (a - 1) * (place - rest)) * (place - mean)
+
+    return _integral(integrand, _beta_scale(b, a, y))
 
 
 def beta_slope(a, b, x):
     """How a number x of a beta distribution moves with its first concentration, divided by 1 - x."""
-    y = 1 - x
-    mean = _ops.digamma(a) - _ops.digamma(a + b)
-
-    def below(v):  # at x e^-v
-        rest = _ops.log1p(-x * _ops.exp(-v)) - _ops.log1p(-x)
-        return -x * _ops.exp(-a * v + (b - 1) * rest) * (x.log() - v - mean)
-
-    def above(v):  # at 1 - y e^-v
-        place = _ops.log1p(-y * _ops.exp(-v))
-        return y * _ops.exp(-b * v + (a - 1) * (place - _ops.log1p(-y))) * (place - mean)
-
-    return _ops.where(x * (a + b) < a, _integral(below, x), _integral(above, x)) / y
+    return _by_side(x * (a + b) < a, _beta_below, _beta_above, a, b, x) / (1 - x)
 
 
 def _drawn_gamma(a):
