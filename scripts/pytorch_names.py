@@ -16,13 +16,15 @@ FILE = Path(__file__).with_suffix(".json")
 PLACES = (
     "torch", "torch.Tensor", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.utils", "torch.optim",
     "torch.optim.lr_scheduler", "torch.optim.swa_utils", "torch.autograd", "torch.autograd.function",
-    "torch.autograd.functional", "torch.autograd.graph", "torch.linalg", "torch.special", "torch.utils.data",
+    "torch.autograd.functional", "torch.autograd.graph", "torch.distributions", "torch.distributions.constraints",
+    "torch.distributions.utils", "torch.linalg", "torch.masked", "torch.special", "torch.utils.data",
 )  # fmt: skip
 # Their __all__ is all that they promise; torch's also lists what only PyTorch's own code calls.
 COMPLETE = {
     "torch.nn.init", "torch.nn.utils", "torch.optim", "torch.optim.lr_scheduler", "torch.optim.swa_utils",
-    "torch.autograd", "torch.autograd.function", "torch.autograd.functional", "torch.autograd.graph", "torch.special",
-    "torch.utils.data",
+    "torch.autograd", "torch.autograd.function", "torch.autograd.functional", "torch.autograd.graph",
+    "torch.distributions", "torch.distributions.constraints", "torch.distributions.utils", "torch.masked",
+    "torch.special", "torch.utils.data",
 }  # fmt: skip
 # Modules that look internal and are where public names are written.
 PUBLISHED = {
@@ -53,6 +55,7 @@ def main() -> None:
     import torch
 
     import_module("torch.optim.swa_utils")
+    import_module("torch.masked")
     names = {place: dict(sorted(listed(torch, place))) for place in PLACES}
     lines = [f'{{"version": "{torch.__version__.partition("+")[0]}"']
     for place, members in names.items():

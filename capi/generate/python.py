@@ -534,7 +534,8 @@ def _exports(schema: Schema) -> str:
     for f in schema.public:
         if len(f.results) > 1:
             fields = " ".join(r.name for r in f.results)
-            lines.append(f'{f.name}_result = result_type("{f.torch_name}", "{fields}")')
+            shown = f.name if f.name.startswith("linalg_") else f.torch_name
+            lines.append(f'{f.name}_result = result_type("{shown}", "{fields}")')
     functions = [f for f in schema.methods("tensor") if not f.as_property]
     properties = [f for f in schema.methods("tensor") if f.as_property]
     lines += [

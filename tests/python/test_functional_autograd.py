@@ -453,3 +453,13 @@ def test_checkpoint_sequential_takes_no_more(refusals):
 
     ours, theirs = refusals(run, ValueError)
     assert ours == theirs
+
+
+def test_stacked_models_that_do_not_fit(refusals):
+    def stacked(t):
+        models = [t.nn.Linear(2, 1), t.nn.Linear(2, 1)]
+        models[1].bias.requires_grad_(False)
+        return t.func.stack_module_state(models)
+
+    ours, theirs = refusals(stacked, RuntimeError)
+    assert ours == theirs

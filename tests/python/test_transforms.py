@@ -116,11 +116,97 @@ def test_equality():
     assert D.ExpTransform().inv == D.ExpTransform().inv
 
 
+# A transform, and the shapes of what it takes and makes.
+STRUCTURED = {
+    "D.SoftmaxTransform()": [(2, 4), (2, 4)],
+    "D.StickBreakingTransform()": [(2, 3), (2, 4)],
+    "D.LowerCholeskyTransform()": [(2, 3, 3), (2, 3, 3)],
+    "D.PositiveDefiniteTransform()": [(2, 3, 3), (2, 3, 3)],
+    "D.CorrCholeskyTransform()": [(2, 6), (2, 4, 4)],
+    "D.ReshapeTransform((2, 3), (6,))": [(4, 2, 3), (4, 6)],
+    "D.IndependentTransform(D.ExpTransform(), 1)": [(2, 3), (2, 3)],
+    "D.IndependentTransform(D.SoftmaxTransform(), 1)": [(2, 3), (2, 3)],
+    "D.StackTransform([D.ExpTransform(), D.TanhTransform(), D.AffineTransform(1, p[0])], 1)": [(2, 3), (2, 3)],
+    "D.CatTransform([D.ExpTransform(), D.SoftplusTransform()], 1, [1, 2])": [(2, 3), (2, 3)],
+    "D.CatTransform([D.ExpTransform(), D.StickBreakingTransform().inv.inv], -2, [1, 1])": None,
+    "D.ComposeTransform([D.ExpTransform(), D.SoftmaxTransform()])": [(2, 3), (2, 3)],
+    "D.ComposeTransform([D.StickBreakingTransform(), D.PowerTransform(p[1])])": [(2, 3), (2, 4)],
+    "D.CumulativeDistributionTransform(D.Normal(p[0], p[1]))": [(2, 3), (2, 3)],
+    "D.ComposeTransform([D.CumulativeDistributionTransform(D.Normal(0., 1.)), D.ExpTransform()])": [(2, 3), (2, 3)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", [text for text, shapes in STRUCTURED.items() if shapes])
+def test_structured_transforms(text, torch):
+    shape, result = STRUCTURED[text]
+    data = np.random.default_rng(3).normal(size=shape)
+    found = []
+    for t in (dt, torch):
+        transform, leaf = made(t, text)
+        x = t.tensor(data, dtype=t.float64).requires_grad_()
+        y = transform(x)
+        values = [y, transform.inv(y)]
+        try:
+            values.append(transform.log_abs_det_jacobian(x, y))
+        except NotImplementedError:
+            assert not transform.bijective or "Lower" in text
+        (sum(v.square().sum() for v in values)).backward()
+        values += [g for g in (x.grad, leaf.grad) if g is not None]
+        shapes = (
+            tuple(transform.forward_shape(t.Size(shape))),
+            tuple(transform.inverse_shape(y.shape)),
+        )
+        said = [repr(x) for x in (transform, transform.domain, transform.codomain)]
+        found.append((values, [shapes, transform.bijective, transform.codomain.event_dim, *said]))
+        assert transform.codomain.check(y).all() and transform.inv.inv is transform
+    ours, theirs = found
+    assert ours[1][:3] == theirs[1][:3] and ours[1][0] == (result, shape)
+    if "Stack" not in text and "Cat" not in text:
+        assert ours[1] == theirs[1]
+    for a, b in zip(ours[0], theirs[0], strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("text", [text for text, shapes in STRUCTURED.items() if shapes])
+def test_structured_caches(text):
+    shape, _ = STRUCTURED[text]
+    plain = made(dt, text)[0]
+    cached = plain.with_cache(1)
+    x = dt.randn(shape, dtype=dt.float64)
+    y = cached(x)
+    assert cached(x) is y and cached.inv(y) is x and plain(x) is not y
+
+
+def test_structured_distributions(torch):
+    texts = [
+        "D.TransformedDistribution(D.Normal(p, 1.5), [D.StickBreakingTransform()])",
+        "D.TransformedDistribution(D.Normal(t.zeros(3, 3).double(), p), [D.LowerCholeskyTransform()])",
+        "D.TransformedDistribution(D.Dirichlet(p), [D.StickBreakingTransform().inv, D.ExpTransform()])",
+        "D.TransformedDistribution(D.Normal(t.zeros(2, 6).double(), 1.), [D.CorrCholeskyTransform()])",
+        "D.TransformedDistribution(D.Normal(p, 1.), [D.ReshapeTransform((3,), (3, 1))])",
+    ]
+    for text in texts:
+        events = made(torch, text)[0].sample((4,))
+        ours, theirs = (made(t, text)[0] for t in (dt, torch))
+        assert (ours.batch_shape, ours.event_shape) == (theirs.batch_shape, theirs.event_shape)
+        assert repr(ours.support) == repr(theirs.support)
+        wide = ours.expand((5, *ours.batch_shape))
+        assert wide.rsample((2,)).shape == (2, 5, *ours.batch_shape, *ours.event_shape)
+        if "Lower" not in text:
+            close(ours.log_prob(dt.from_numpy(events.numpy())), theirs.log_prob(events))
+
+
 REFUSED = [
     "D.TransformedDistribution(D.Normal(0., 1.), 3)", "D.TransformedDistribution(D.Normal(0., 1.), [3])",
     "D.TransformedDistribution(D.Normal(0., 1.), [D.TanhTransform()]).log_prob(t.tensor(2.))",
     "D.TransformedDistribution(D.Normal(0., 1.), [D.AffineTransform(0., 1., 1)])", "D.Transform(cache_size=3)",
     "D.AbsTransform().log_abs_det_jacobian(1, 2)", "D.AbsTransform().sign",
+    "D.ReshapeTransform((2, 3), (5,))", "D.ReshapeTransform((2, 3), (6,)).forward_shape(t.Size((6,)))",
+    "D.ReshapeTransform((2, 3), (6,)).inverse_shape(t.Size((5,)))", "D.CorrCholeskyTransform().forward_shape((5,))",
+    "D.CorrCholeskyTransform().inverse_shape((5, 4))",
+    "D.StickBreakingTransform().event_dim + D.CorrCholeskyTransform().event_dim",
+    "D.IndependentTransform(D.ExpTransform(), 1)(t.tensor(1.))",
+    "D.LowerCholeskyTransform().log_abs_det_jacobian(1, 2)",
     "D.TransformedDistribution(D.Normal(0., 1.), [D.TanhTransform()]).entropy()",
 ]  # fmt: skip
 

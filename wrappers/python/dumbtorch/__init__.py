@@ -171,8 +171,8 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """__config__ accelerator backends compiler cpu cuda distributions func hub linalg multiprocessing optim profiler
-    safetensors signal sparse special testing types utils""",
+    """__config__ accelerator backends compiler cpu cuda distributions func hub linalg masked multiprocessing optim
+    profiler quasirandom return_types safetensors signal sparse special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",
@@ -190,6 +190,8 @@ del default_generator  # noqa: F821 (the schema's function)
 
 def __getattr__(name: str):
     """`default_generator` is looked up each time: a thread may have one of its own."""
+    if name.startswith("_foreach_"):
+        return getattr(_late.import_module(f"{__name__}._foreach"), name)
     return random.default_generator() if name == "default_generator" else _late_name(name)
 
 

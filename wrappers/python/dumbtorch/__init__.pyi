@@ -154,9 +154,12 @@ from . import distributions as distributions
 from . import func as func
 from . import hub as hub
 from . import linalg as linalg
+from . import masked as masked
 from . import multiprocessing as multiprocessing
 from . import optim as optim
 from . import profiler as profiler
+from . import quasirandom as quasirandom
+from . import return_types as return_types
 from . import safetensors as safetensors
 from . import signal as signal
 from . import sparse as sparse

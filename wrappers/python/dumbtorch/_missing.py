@@ -20,6 +20,7 @@ _REASONS = {
         q_per_channel_scales q_per_channel_zero_points q_scale q_zero_point qint8 qint32 qscheme quantization
         quantize_per_channel quantize_per_tensor quantize_per_tensor_dynamic quint2x4 quint4x2 quint8
         QInt32Storage QInt8Storage QUInt2x4Storage QUInt4x2Storage QUInt8Storage""",
+    "tensors carry no masks; the functions take one": "MaskedTensor as_masked_tensor is_masked_tensor masked_tensor",
     "there are no nested tensors": "jagged nested to_padded_tensor",
     "there is no such dtype": """
         float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu uint16 uint32

@@ -595,4 +595,6 @@ def result_type(name: str, fields: str) -> type:
         return f"torch.return_types.{name}(\n{parts})"
 
     members = {n: property(itemgetter(i)) for i, n in enumerate(names)}
-    return type(name, (tuple,), {"__slots__": (), "__repr__": show, **members})
+    sizes = {"n_fields": len(names), "n_sequence_fields": len(names), "n_unnamed_fields": 0}
+    place = {"__slots__": (), "__module__": f"{__package__}.return_types"}
+    return type(name, (tuple,), {"__repr__": show, **place, **sizes, **members})

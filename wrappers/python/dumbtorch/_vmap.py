@@ -6,7 +6,7 @@ import functools
 
 from . import _ops
 from ._tensor_type import TensorBase
-from .utils._pytree import describe, tree_flatten, tree_unflatten
+from .utils._pytree import describe, tree_flatten, tree_structure, tree_unflatten
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None):
@@ -174,7 +174,7 @@ class _Results:
                     self.dims(out_dims), *(tree_flatten(row)[0] for row in self.rows), strict=True
                 )
             ],
-            self.rows[0],
+            tree_structure(self.rows[0]),
         )
 
     def dims(self, out_dims) -> list:

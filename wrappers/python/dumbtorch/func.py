@@ -16,7 +16,7 @@ from ._tensor_type import TensorBase
 from ._vmap import check_randomness, vmap
 from .autograd.functional import _gradients, _zeros_that_require_grad
 from .autograd.grad_mode import enable_grad
-from .utils._pytree import describe, tree_flatten, tree_map, tree_unflatten
+from .utils._pytree import describe, tree_flatten, tree_map, tree_structure, tree_unflatten
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -98,7 +98,7 @@ class _Call:
         return tree if self.keep else tree_map(_detached, tree)
 
     def as_given(self, grads: list):
-        return tree_unflatten(grads, self.given)
+        return tree_unflatten(grads, tree_structure(self.given))
 
 
 def _positions(argnums, count: int) -> tuple:
@@ -402,6 +402,8 @@ def stack_module_state(models):
 def _stack_by_name(dicts: list) -> dict:
     out = {}
     for name, x in dicts[0].items():
+        if any(d[name].requires_grad != x.requires_grad for d in dicts):
+            raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
         stacked = _ops.detach(_ops.stack([d[name] for d in dicts], 0))
         out[name] = _ops.tensor_requires_grad_(stacked, x.requires_grad)
     return out

@@ -4,44 +4,60 @@ import sys as _sys
 
 from .. import _missing
 from ..nn.modules.places import add_place as _add_place
-from . import constraints, transforms
+from . import constraints, mixed_divergence, transforms, utils  # noqa: F401
 from .choices import Bernoulli, Categorical, OneHotCategorical, OneHotCategoricalStraightThrough
-from .counts import Geometric, Poisson
+from .circular import VonMises
+from .constraint_registry import biject_to, transform_to
+from .counts import Binomial, Geometric, Multinomial, NegativeBinomial, Poisson
 from .distribution import Distribution, Independent
 from .divergence import kl_divergence, register_kl
-from .mixture import MixtureSameFamily
-from .numbers import Cauchy, Exponential, Gumbel, HalfNormal, Laplace, LogNormal, Normal, Uniform
-from .tails import HalfCauchy, Pareto, Weibull
-from .transformed import TransformedDistribution
-from .transforms import (
-    AbsTransform,
-    AffineTransform,
-    ComposeTransform,
-    ExpTransform,
-    PowerTransform,
-    SigmoidTransform,
-    SoftplusTransform,
-    TanhTransform,
-    Transform,
-    identity_transform,
+from .exp_family import ExponentialFamily
+from .gammas import Beta, Chi2, Dirichlet, FisherSnedecor, Gamma, InverseGamma, StudentT
+from .made import (
+    Gumbel,
+    HalfCauchy,
+    HalfNormal,
+    Kumaraswamy,
+    LogisticNormal,
+    LogNormal,
+    Pareto,
+    Weibull,
 )
-from .vectors import MultivariateNormal
+from .matrices import LKJCholesky, Wishart
+from .mixture import MixtureSameFamily
+from .numbers import Cauchy, Exponential, GeneralizedPareto, Laplace, Normal, Uniform
+from .relaxed import (
+    ContinuousBernoulli,
+    ExpRelaxedCategorical,
+    LogitRelaxedBernoulli,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+)
+from .transformed import TransformedDistribution
+from .transforms import *  # noqa: F403
+from .vectors import LowRankMultivariateNormal, MultivariateNormal
 
 __all__ = [
-    "AbsTransform", "AffineTransform", "Bernoulli", "Categorical", "Cauchy", "ComposeTransform",
-    "Distribution", "ExpTransform", "Exponential", "Geometric", "Gumbel", "HalfCauchy", "HalfNormal", "Independent",
-    "Laplace", "LogNormal", "MixtureSameFamily", "MultivariateNormal", "Normal",
-    "OneHotCategorical", "OneHotCategoricalStraightThrough", "Pareto", "Poisson", "PowerTransform", "SigmoidTransform",
-    "SoftplusTransform", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull",
-    "constraints", "identity_transform", "kl_divergence", "register_kl", "transforms",
+    "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ContinuousBernoulli", "Dirichlet",
+    "Distribution", "Exponential", "ExponentialFamily", "FisherSnedecor", "Gamma", "GeneralizedPareto", "Geometric",
+    "Gumbel", "HalfCauchy", "HalfNormal", "Independent", "InverseGamma", "Kumaraswamy", "LKJCholesky", "Laplace",
+    "LogNormal", "LogisticNormal", "LowRankMultivariateNormal", "MixtureSameFamily", "Multinomial",
+    "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
+    "Pareto", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "StudentT", "TransformedDistribution",
+    "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "kl_divergence", "register_kl", "transform_to",
+    *(name for name in transforms.__all__ if not name.startswith("_")),
 ]  # fmt: skip
 
 __getattr__ = _missing.getattr_of(__name__)
 
 # The modules in which PyTorch's distributions stand, for programs that import from them.
 for _name in """
-    bernoulli categorical cauchy exponential geometric gumbel half_cauchy half_normal independent kl laplace log_normal
-    mixture_same_family multivariate_normal normal one_hot_categorical pareto poisson transformed_distribution uniform
-    weibull
+    bernoulli beta binomial categorical cauchy chi2 continuous_bernoulli dirichlet exponential fishersnedecor gamma
+    generalized_pareto geometric gumbel half_cauchy half_normal independent inverse_gamma kl kumaraswamy laplace
+    lkj_cholesky log_normal logistic_normal lowrank_multivariate_normal mixture_same_family multinomial
+    multivariate_normal negative_binomial normal one_hot_categorical pareto poisson relaxed_bernoulli
+    relaxed_categorical studentT transformed_distribution uniform von_mises weibull wishart
 """.split():
     _add_place(_sys.modules[__name__], _name)
+_sys.modules[f"{__name__}.relaxed_bernoulli"].LogitRelaxedBernoulli = LogitRelaxedBernoulli
+_sys.modules[f"{__name__}.relaxed_categorical"].ExpRelaxedCategorical = ExpRelaxedCategorical

@@ -5,38 +5,50 @@ from __future__ import annotations
 from .. import _ops, _type_info
 from ..nn import functional
 from . import constraints
-from .distribution import Distribution, broadcast_all
-
-
-def _within(probs):
-    """Probabilities whose logarithms are finite."""
-    eps = _type_info.finfo(probs.dtype).eps
-    return probs.clamp(min=eps, max=1 - eps)
+from .distribution import Distribution
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
 
 
 class Choices(Distribution):
     """One of probs and logits is given; the other is computed where it is asked for."""
+
+    _binary = True  # two events, whose log odds logits are
 
     def _take(self, probs, logits):
         if (probs is None) == (logits is None):
             raise ValueError("Either `probs` or `logits` must be specified, but not both.")
         return ("probs", probs) if logits is None else ("logits", logits)
 
-    def __getattr__(self, name):
-        known = self.__dict__
-        if name == "probs" and "logits" in known:
-            return self._probs_of(known["logits"])
-        if name == "logits" and "probs" in known:
-            return self._logits_of(_within(known["probs"]))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def _keep(self, probs, logits):
+        """Keeps what was given as a tensor, and its name."""
+        self._given, value = self._take(probs, logits)
+        (self.__dict__[self._given],) = broadcast_all(value)
+
+    @lazy_property
+    def logits(self):
+        """The log odds, or the logarithms of the probabilities."""
+        return probs_to_logits(self.probs, self._binary)
+
+    @lazy_property
+    def probs(self):
+        """The probabilities."""
+        return logits_to_probs(self.logits, self._binary)
+
+    @property
+    def _param(self):
+        return self.__dict__[self._given]
+
+    def _new(self, *args, **kwargs):
+        return self._param.new(*args, **kwargs)
 
     @property
     def param_shape(self):
         """The shape of the parameter that was given."""
-        return self.__dict__.get("probs", self.__dict__.get("logits")).size()
+        return self._param.size()
 
 
-class Bernoulli(Choices):
+class Bernoulli(Choices, ExponentialFamily):
     """1 with the probability probs, else 0."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -44,15 +56,17 @@ class Bernoulli(Choices):
     has_enumerate_support = True
 
     def __init__(self, probs=None, logits=None, validate_args=None):
-        name, value = self._take(probs, logits)
-        (self.__dict__[name],) = broadcast_all(value)
-        super().__init__(self.__dict__[name].size(), (), validate_args)
+        self._keep(probs, logits)
+        super().__init__(self._param.size(), (), validate_args)
 
-    def _probs_of(self, logits):
-        return logits.sigmoid()
+    _mean_carrier_measure = 0
 
-    def _logits_of(self, probs):
-        return probs.log() - (-probs).log1p()
+    @property
+    def _natural_params(self):
+        return (self.logits,)
+
+    def _log_normalizer(self, x):
+        return functional.softplus(x)
 
     @property
     def mean(self):
@@ -85,7 +99,7 @@ class Bernoulli(Choices):
 
     def enumerate_support(self, expand=True):
         """0 and 1."""
-        values = _ops.arange(0, 2, dtype=self.probs.dtype, device=self.probs.device)
+        values = _ops.arange(0, 2, dtype=self._param.dtype, device=self._param.device)
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
@@ -95,9 +109,11 @@ class Categorical(Choices):
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     has_enumerate_support = True
+    _binary = False
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         name, value = self._take(probs, logits)
+        self._given = name
         if value.dim() < 1:
             raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         if name == "probs":
@@ -107,13 +123,7 @@ class Categorical(Choices):
         self._num_events = value.shape[-1]
         super().__init__(value.shape[:-1], (), validate_args)
 
-    def _probs_of(self, logits):
-        return logits.softmax(-1)
-
-    def _logits_of(self, probs):
-        return probs.log()
-
-    @property
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self):
         """0 to K-1."""
         return constraints.integer_interval(0, self._num_events - 1)
@@ -153,22 +163,15 @@ class Categorical(Choices):
 
     def enumerate_support(self, expand=True):
         """0 to K-1, in a first dimension of its own."""
-        values = _ops.arange(0, self._num_events, device=self.probs.device)
+        values = _ops.arange(0, self._num_events, device=self._param.device)
         values = values.view((-1,) + (1,) * len(self._batch_shape))
         return values.expand((-1,) + tuple(self._batch_shape)) if expand else values
 
 
-class OneHotCategorical(Distribution):
-    """Categorical, whose events are vectors with a single 1."""
+class OverCategorical(Distribution):
+    """What has the events and the probabilities of a Categorical, `_categorical`."""
 
     arg_constraints = Categorical.arg_constraints
-    support = constraints.one_hot
-    has_enumerate_support = True
-
-    def __init__(self, probs=None, logits=None, validate_args=None):
-        self._categorical = Categorical(probs, logits, validate_args)
-        k = self._categorical._num_events
-        super().__init__(self._categorical.batch_shape, (k,), validate_args)
 
     @property
     def probs(self):
@@ -179,6 +182,30 @@ class OneHotCategorical(Distribution):
     def logits(self):
         """Their logarithms."""
         return self._categorical.logits
+
+    @property
+    def param_shape(self):
+        """The shape of the parameter that was given."""
+        return self._categorical.param_shape
+
+    @property
+    def _param(self):
+        return self._categorical._param
+
+    def _new(self, *args, **kwargs):
+        return self._param.new(*args, **kwargs)
+
+
+class OneHotCategorical(OverCategorical):
+    """Categorical, whose events are vectors with a single 1."""
+
+    support = constraints.one_hot
+    has_enumerate_support = True
+
+    def __init__(self, probs=None, logits=None, validate_args=None):
+        self._categorical = Categorical(probs, logits, validate_args)
+        k = self._categorical._num_events
+        super().__init__(self._categorical.batch_shape, (k,), validate_args)
 
     @property
     def mean(self):
@@ -197,7 +224,7 @@ class OneHotCategorical(Distribution):
 
     def sample(self, sample_shape=()):
         chosen = self._categorical.sample(sample_shape)
-        return functional.one_hot(chosen, self._event_shape[0]).to(self.probs.dtype)
+        return functional.one_hot(chosen, self._event_shape[0]).to(self._param.dtype)
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -209,17 +236,9 @@ class OneHotCategorical(Distribution):
     def enumerate_support(self, expand=True):
         """The vectors with a single 1, in a first dimension of their own."""
         k, batch = self._event_shape[0], tuple(self._batch_shape)
-        values = _ops.eye(k, dtype=self.probs.dtype, device=self.probs.device)
+        values = _ops.eye(k, dtype=self._param.dtype, device=self._param.device)
         values = values.view((k,) + (1,) * len(batch) + (k,))
         return values.expand((k, *batch, k)) if expand else values
-
-    def expand(self, batch_shape, _instance=None):
-        new = super().expand(batch_shape)
-        new._categorical = self._categorical.expand(batch_shape)
-        return new
-
-    def __repr__(self):
-        return repr(self._categorical).replace("Categorical", type(self).__name__, 1)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from .. import _ops
+import warnings
+
 from .._tensor import Tensor
 from .._types import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
-
-
-def broadcast_all(*values):
-    """Numbers and tensors as tensors of one shape; numbers have the dtype and the device of the first tensor."""
-    like = next((v for v in values if isinstance(v, Tensor)), None)
-    if like is None:
-        tensors = [_ops.scalar_tensor(float(v)) for v in values]
-    else:
-        tensors = [
-            v if isinstance(v, Tensor) else _ops.full((), v, dtype=like.dtype, device=like.device)
-            for v in values
-        ]
-    return _ops.broadcast_tensors(tensors)
+from .utils import lazy_property, sum_rightmost
 
 
 class Distribution:
@@ -28,8 +17,6 @@ class Distribution:
 
     has_rsample = False
     has_enumerate_support = False
-    arg_constraints = {}
-    support = None
     _validate_args = __debug__
 
     @staticmethod
@@ -44,9 +31,23 @@ class Distribution:
         if validate_args is not None:
             self._validate_args = validate_args
         if self._validate_args:
-            for name, constraint in self.arg_constraints.items():
-                if name in self.__dict__:
-                    self._validate_parameter(name, getattr(self, name), constraint)
+            self._validate_parameters()
+
+    def _validate_parameters(self):
+        try:
+            wanted = self.arg_constraints
+        except NotImplementedError:
+            warnings.warn(
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        for name, constraint in wanted.items():
+            kept = getattr(type(self), name, None)
+            computed = name not in self.__dict__ and isinstance(kept, lazy_property)
+            if not constraints.is_dependent(constraint) and not computed:
+                self._validate_parameter(name, getattr(self, name), constraint)
 
     def _validate_parameter(self, name, value, constraint):
         if not constraint.check(value).all():
@@ -74,8 +75,19 @@ class Distribution:
                 raise ValueError(
                     f"Value is not broadcastable with batch_shape+event_shape: {value.size()} vs {Size(ours)}."
                 )
-        support = support or self.support
-        if support is not None and not support.check(value).all():
+        if support is None:
+            try:
+                support = self.support
+            except NotImplementedError:
+                warnings.warn(
+                    f"{self.__class__} does not define `support` to enable sample validation. Please initialize "
+                    "the distribution with `validate_args=False` to turn off validation.",
+                    stacklevel=3,
+                )
+                return
+        if support is None:
+            raise AssertionError("support is unexpectedly None")
+        if not support.check(value).all():
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be "
                 f"within the support ({support!r}) of the distribution {self!r}, but found invalid "
@@ -91,6 +103,16 @@ class Distribution:
     def event_shape(self) -> Size:
         """The shape of one event."""
         return self._event_shape
+
+    @property
+    def arg_constraints(self) -> dict:
+        """What each parameter has to satisfy."""
+        raise NotImplementedError
+
+    @property
+    def support(self):
+        """Where events lie."""
+        raise NotImplementedError
 
     @property
     def mean(self):
@@ -150,15 +172,27 @@ class Distribution:
         return self.entropy().exp()
 
     def expand(self, batch_shape, _instance=None):
-        """The same distributions in more places."""
-        new = type(self).__new__(type(self))
-        new.__dict__.update(self.__dict__)
-        old, wanted = len(self._batch_shape), Size(batch_shape)
-        for name in self.arg_constraints:
-            if isinstance(value := self.__dict__.get(name), Tensor):
-                setattr(new, name, value.expand(wanted + tuple(value.shape[old:])))
+        """The same distributions in more places. What a subclass has put into `_instance` stays."""
+        new = self._get_checked_instance(Distribution, _instance)
+        wanted = Size(batch_shape)
+        for name, value in self.__dict__.items():
+            new.__dict__.setdefault(name, self._expanded(name, value, wanted))
         new._batch_shape = wanted
         return new
+
+    def _expanded(self, name, value, wanted):
+        """An attribute for a batch of that shape: parameters, and distributions that this one is made of."""
+        old = len(self._batch_shape)
+        if isinstance(value, Distribution):
+            return value.expand(tuple(wanted) + tuple(value.batch_shape[old:]))
+        if isinstance(value, Tensor) and (name in self.arg_constraints or name in self._batched):
+            return value.expand(tuple(wanted) + tuple(value.shape[old:]))
+        return value
+
+    _batched = ()  # names of attributes beside the parameters that begin with the shape of the batch
+
+    def _get_checked_instance(self, cls, _instance=None):
+        return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _extended_shape(self, sample_shape=()) -> Size:
         return Size(tuple(sample_shape) + tuple(self._batch_shape) + tuple(self._event_shape))
@@ -169,13 +203,10 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(words)})"
 
 
-def sum_rightmost(value, dims: int):
-    """The sum over the last `dims` dimensions."""
-    return value if dims == 0 else value.reshape(value.shape[: value.dim() - dims] + (-1,)).sum(-1)
-
-
 class Independent(Distribution):
     """Takes the last dimensions of a batch for dimensions of one event."""
+
+    arg_constraints = {}
 
     def __init__(self, base_distribution, reinterpreted_batch_ndims, validate_args=None):
         batch, event = base_distribution.batch_shape, base_distribution.event_shape
@@ -199,7 +230,7 @@ class Independent(Distribution):
         """Whether enumerate_support is there."""
         return self.reinterpreted_batch_ndims == 0 and self.base_dist.has_enumerate_support
 
-    @property
+    @constraints.dependent_property
     def support(self):
         """Where events lie."""
         base = self.base_dist.support
@@ -238,11 +269,5 @@ class Independent(Distribution):
             raise NotImplementedError("Enumeration over cartesian product is not implemented")
         return self.base_dist.enumerate_support(expand)
 
-    def expand(self, batch_shape, _instance=None):
-        inner = tuple(self.base_dist.batch_shape)
-        inner = inner[len(inner) - self.reinterpreted_batch_ndims :]
-        base = self.base_dist.expand(tuple(batch_shape) + inner)
-        return Independent(base, self.reinterpreted_batch_ndims, self._validate_args)
-
     def __repr__(self):
-        return f"Independent({self.base_dist}, {self.reinterpreted_batch_ndims})"
+        return f"{type(self).__name__}({self.base_dist}, {self.reinterpreted_batch_ndims})"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from . import constraints
 from .choices import Categorical
 from .distribution import Distribution
 
 
 class MixtureSameFamily(Distribution):
     """One of the distributions in the last dimension of a batch, chosen by a Categorical."""
+
+    arg_constraints = {}
 
     def __init__(self, mixture_distribution, component_distribution, validate_args=None):
         mixture, components = mixture_distribution, component_distribution
@@ -27,9 +30,10 @@ class MixtureSameFamily(Distribution):
                     f"`mixture_distribution.batch_shape` ({mixture.batch_shape}) is not compatible with "
                     f"`component_distribution.batch_shape`({components.batch_shape[:-1]})"
                 )
-        if mixture.probs.shape[-1] != components.batch_shape[-1]:
+        count = mixture.logits.shape[-1]
+        if count != components.batch_shape[-1]:
             raise ValueError(
-                f"`mixture_distribution component` ({mixture.probs.shape[-1]}) does not equal "
+                f"`mixture_distribution component` ({count}) does not equal "
                 f"`component_distribution.batch_shape[-1]` ({components.batch_shape[-1]})"
             )
         self._mixture_distribution, self._component_distribution = mixture, components
@@ -45,10 +49,10 @@ class MixtureSameFamily(Distribution):
         """What is chosen from."""
         return self._component_distribution
 
-    @property
+    @constraints.dependent_property
     def support(self):
         """Where events lie."""
-        return self._component_distribution.support
+        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _weights(self):
         probs = self._mixture_distribution.probs
@@ -86,14 +90,6 @@ class MixtureSameFamily(Distribution):
         drawn = self._component_distribution.sample(sample_shape)
         index = chosen.expand(tuple(drawn.shape[:dim]) + (1,) + tuple(self._event_shape))
         return drawn.gather(dim, index).squeeze(dim)
-
-    def expand(self, batch_shape, _instance=None):
-        k = self._component_distribution.batch_shape[-1:]
-        return MixtureSameFamily(
-            self._mixture_distribution.expand(batch_shape),
-            self._component_distribution.expand(tuple(batch_shape) + tuple(k)),
-            self._validate_args,
-        )
 
     def __repr__(self):
         return f"MixtureSameFamily(\n  {self._mixture_distribution},\n  {self._component_distribution})"

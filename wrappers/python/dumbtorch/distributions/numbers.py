@@ -6,9 +6,10 @@ import math
 
 from .. import _ops, _type_info
 from . import constraints
-from .distribution import Distribution, broadcast_all
+from .distribution import Distribution
+from .exp_family import ExponentialFamily
+from .utils import broadcast_all
 
-EULER = 0.57721566490153286060
 _LOG_ROOT_2PI = math.log(math.sqrt(2 * math.pi))
 
 
@@ -39,8 +40,17 @@ class _LocationScale(Distribution):
         return draw(tuple(shape), dtype=self.loc.dtype, device=self.loc.device)
 
 
-class Normal(_LocationScale):
+class Normal(_LocationScale, ExponentialFamily):
     """The normal distribution."""
+
+    _mean_carrier_measure = 0
+
+    @property
+    def _natural_params(self):
+        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+
+    def _log_normalizer(self, x, y):
+        return -0.25 * x.pow(2) / y + 0.5 * (-math.pi / y).log()
 
     @property
     def stddev(self):
@@ -70,49 +80,6 @@ class Normal(_LocationScale):
 
     def entropy(self):
         return 0.5 + _LOG_ROOT_2PI + self.scale.log()
-
-
-class LogNormal(_LocationScale):
-    """exp of a normal number."""
-
-    support = constraints.positive
-
-    @property
-    def mean(self):
-        """The mean."""
-        return (self.loc + self.scale.pow(2) / 2).exp()
-
-    @property
-    def mode(self):
-        """The likeliest number."""
-        return (self.loc - self.scale.square()).exp()
-
-    @property
-    def variance(self):
-        """The variance."""
-        square = self.scale.pow(2)
-        return square.expm1() * (2 * self.loc + square).exp()
-
-    def _normal(self):
-        return Normal(self.loc, self.scale, validate_args=False)
-
-    def rsample(self, sample_shape=()):
-        return self._normal().rsample(sample_shape).exp()
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        return self._normal().log_prob(value.log()) - value.log()
-
-    def cdf(self, value):
-        """The probability of numbers up to a value."""
-        return Normal(self.loc, self.scale, validate_args=self._validate_args).cdf(value.log())
-
-    def icdf(self, value):
-        """The value up to which numbers have a probability."""
-        return self._normal().icdf(value).exp()
-
-    def entropy(self):
-        return self._normal().entropy() + self.loc
 
 
 class Laplace(_LocationScale):
@@ -187,96 +154,6 @@ class Cauchy(_LocationScale):
         return math.log(4 * math.pi) + self.scale.log()
 
 
-class Gumbel(_LocationScale):
-    """The largest of many numbers."""
-
-    @property
-    def mean(self):
-        """The mean."""
-        return self.loc + self.scale * EULER
-
-    @property
-    def stddev(self):
-        return math.pi / math.sqrt(6) * self.scale
-
-    @property
-    def variance(self):
-        """The variance."""
-        return self.stddev.pow(2)
-
-    def rsample(self, sample_shape=()):
-        info = _type_info.finfo(self.loc.dtype)
-        u = self._drawn(sample_shape, _ops.rand).clamp(min=info.tiny, max=1 - info.eps)
-        return self.loc - self.scale * (-u.log()).log()
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        y = (self.loc - value) / self.scale
-        return (y - y.exp()) - self.scale.log()
-
-    def cdf(self, value):
-        """The probability of numbers up to a value."""
-        self._validate_sample(value)
-        return (-((self.loc - value) / self.scale).exp()).exp()
-
-    def icdf(self, value):
-        """The value up to which numbers have a probability."""
-        info = _type_info.finfo(self.loc.dtype)
-        edges = value.clamp(min=info.tiny, max=1 - info.eps)
-        inner = _ops.where((value == 0) | (value == 1), edges, value)
-        return self.loc - self.scale * (-inner.log()).log()
-
-    def entropy(self):
-        return self.scale.log() + (1 + EULER)
-
-
-class HalfNormal(Distribution):
-    """The absolute value of a normal number."""
-
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale, validate_args=None):
-        (self.scale,) = broadcast_all(scale)
-        super().__init__(self.scale.size(), (), validate_args)
-
-    @property
-    def mean(self):
-        """The mean."""
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
-    def mode(self):
-        """0."""
-        return _ops.zeros_like(self.scale)
-
-    @property
-    def variance(self):
-        """The variance."""
-        return self.scale.pow(2) * (1 - 2 / math.pi)
-
-    def rsample(self, sample_shape=()):
-        return Normal(0.0, self.scale, validate_args=False).rsample(sample_shape).abs()
-
-    def log_prob(self, value):
-        self._validate_sample(value)
-        density = Normal(0.0, self.scale, validate_args=False).log_prob(value) + math.log(2)
-        return _ops.where(value >= 0, density, -math.inf)
-
-    def cdf(self, value):
-        """The probability of numbers up to a value."""
-        self._validate_sample(value)
-        return 2 * Normal(0.0, self.scale, validate_args=False).cdf(value) - 1
-
-    def icdf(self, value):
-        """The value up to which numbers have a probability."""
-        return Normal(0.0, self.scale, validate_args=False).icdf((value + 1) / 2)
-
-    def entropy(self):
-        return Normal(0.0, self.scale, validate_args=False).entropy() - math.log(2)
-
-
 class Uniform(Distribution):
     """Every number from low to high alike."""
 
@@ -291,7 +168,7 @@ class Uniform(Distribution):
         """Each bound is looked at beside the other."""
         return {"low": constraints.less_than(self.high), "high": constraints.greater_than(self.low)}
 
-    @property
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
         """From low to high."""
         return constraints.interval(self.low, self.high)
@@ -338,7 +215,7 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class Exponential(Distribution):
+class Exponential(ExponentialFamily):
     """The time until an event that happens `rate` times in a unit of time."""
 
     arg_constraints = {"rate": constraints.positive}
@@ -388,3 +265,97 @@ class Exponential(Distribution):
 
     def entropy(self):
         return 1 - self.rate.log()
+
+    _mean_carrier_measure = 0
+
+    @property
+    def _natural_params(self):
+        return (-self.rate,)
+
+    def _log_normalizer(self, x):
+        return -(-x).log()
+
+
+class GeneralizedPareto(Distribution):
+    """What numbers exceed a high threshold `loc` by; the larger the concentration, the heavier the tail."""
+
+    arg_constraints = {
+        "loc": constraints.real,
+        "scale": constraints.positive,
+        "concentration": constraints.real,
+    }
+    has_rsample = True
+
+    def __init__(self, loc, scale, concentration, validate_args=None):
+        self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
+        super().__init__(self.loc.size(), (), validate_args)
+
+    @constraints.dependent_property(is_discrete=False, event_dim=0)
+    def support(self):
+        """From loc on; up to an end if the concentration is negative."""
+        end = self.loc - self.scale / self.concentration
+        return constraints.interval(self.loc, _ops.where(self.concentration < 0, end, math.inf))
+
+    def _by_concentration(self, exponential, formula):
+        """`formula` of the concentration; where that is nearly 0, the limit `exponential`."""
+        none = _ops.isclose(self.concentration, _ops.zeros_like(self.concentration))
+        return _ops.where(none, exponential, formula(_ops.where(none, 1.0, self.concentration)))
+
+    def rsample(self, sample_shape=()):
+        shape = tuple(self._extended_shape(sample_shape))
+        return self.icdf(_ops.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
+
+    def _z(self, x):
+        return (x - self.loc) / self.scale
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        z = self._z(value)
+
+        def formula(k):
+            power = 1 / k + 1
+            return _ops.where(power == 0, power, power * (k * z).log1p())
+
+        return -self.scale.log() - self._by_concentration(z, formula)
+
+    def log_survival_function(self, value):
+        """The logarithm of the probability of numbers beyond a value."""
+        self._validate_sample(value)
+        z = self._z(value)
+        return self._by_concentration(-z, lambda k: -(k * z).log1p() / k)
+
+    def log_cdf(self, value):
+        """The logarithm of the probability of numbers up to a value."""
+        return (-self.log_survival_function(value).exp()).log1p()
+
+    def cdf(self, value):
+        """The probability of numbers up to a value."""
+        return self.log_cdf(value).exp()
+
+    def icdf(self, value):
+        """The value up to which numbers have a probability."""
+        beyond = (-value).log1p()
+        return self._by_concentration(
+            self.loc - self.scale * beyond,
+            lambda k: self.loc + self.scale / k * (-k * beyond).expm1(),
+        )
+
+    @property
+    def mean(self):
+        """The mean; NaN from a concentration of 1 on."""
+        k = _ops.where(self.concentration < 1, self.concentration, math.nan)
+        return self.loc + self.scale / (1 - k)
+
+    @property
+    def mode(self):
+        """The likeliest number."""
+        return self.loc
+
+    @property
+    def variance(self):
+        """The variance; NaN from a concentration of 1/2 on."""
+        k = _ops.where(self.concentration < 0.5, self.concentration, math.nan)
+        return self.scale**2 / ((1 - k) ** 2 * (1 - 2 * k))
+
+    def entropy(self):
+        return (self.scale.log() + self.concentration + 1).expand(tuple(self._batch_shape))

@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import attrgetter
+
+from .._types import Size
 from ..autograd.grad_mode import no_grad
 from . import constraints
-from .distribution import Distribution, Independent, sum_rightmost
-from .transforms import ComposeTransform, as_list, shape_of
+from .distribution import Distribution, Independent
+from .transform import ComposeTransform, Transform
+from .utils import sum_rightmost
+
+
+def _as_list(transforms) -> list[Transform]:
+    """A transform, or several."""
+    if isinstance(transforms, Transform):
+        return [transforms]
+    if not isinstance(transforms, list):
+        raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+    if not all(isinstance(t, Transform) for t in transforms):
+        raise ValueError("transforms must be a Transform or a list of Transforms")
+    return transforms
+
+
+def of_base(name: str) -> property:
+    """A parameter that is the base distribution's."""
+    return property(attrgetter(f"base_dist.{name}"), doc=f"{name} of what is transformed.")
 
 
 class TransformedDistribution(Distribution):
     """What transforms, one after the other, make of a base distribution's events."""
 
+    arg_constraints = {}
+
     def __init__(self, base_distribution, transforms, validate_args=None):
-        self.transforms = as_list(transforms)
-        batch, event = base_distribution.batch_shape, base_distribution.event_shape
-        needed = ComposeTransform(self.transforms).event_dim
-        whole = tuple(batch) + tuple(event)
-        if len(whole) < needed:
+        self.transforms = _as_list(transforms)
+        whole = ComposeTransform(self.transforms)
+        taken, made = whole.domain.event_dim, whole.codomain.event_dim
+        shape = Size(tuple(base_distribution.batch_shape) + tuple(base_distribution.event_shape))
+        events = len(base_distribution.event_shape)
+        if len(shape) < taken:
             raise ValueError(
-                f"base_distribution needs to have shape with size at least {needed}, but got {whole}."
+                f"base_distribution needs to have shape with size at least {taken}, but got {shape}."
             )
-        shape = shape_of(self.transforms, whole)
-        if tuple(shape) != whole:
-            base_distribution = base_distribution.expand(shape[: len(shape) - len(event)])
-        more = needed - len(event)
+        result = whole.forward_shape(shape)
+        wide = whole.inverse_shape(result)
+        if tuple(wide) != tuple(shape):
+            base_distribution = base_distribution.expand(wide[: len(wide) - events])
+        more = taken - events
         self.base_dist = Independent(base_distribution, more) if more > 0 else base_distribution
-        events = max(needed, len(event))
-        cut = len(shape) - events
-        super().__init__(shape[:cut], shape[cut:], validate_args)
+        cut = len(result) - max(made, events + made - taken)
+        super().__init__(result[:cut], result[cut:], validate_args)
 
     @property
     def has_rsample(self) -> bool:
         """Whether rsample is there."""
         return self.base_dist.has_rsample
 
-    @property
+    @constraints.dependent_property(is_discrete=False)
     def support(self):
         """Where events lie."""
         if not self.transforms:
@@ -51,25 +75,25 @@ class TransformedDistribution(Distribution):
         return self._through(self.base_dist.rsample(sample_shape))
 
     def _through(self, x):
-        for transform in self.transforms:
-            x = transform(x)
-        return x
+        return reduce(lambda x, transform: transform(x), self.transforms, x)
 
     def log_prob(self, value):
         self._validate_sample(value)
         events, stretched = len(self.event_shape), 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(value)
+            taken = transform.domain.event_dim
+            events += taken - transform.codomain.event_dim
             stretch = transform.log_abs_det_jacobian(x, value)
-            stretched = stretched + sum_rightmost(stretch, events - transform.event_dim)
+            stretched = stretched + sum_rightmost(stretch, events - taken)
             value = x
         base = self.base_dist.log_prob(value)
         return sum_rightmost(base, events - len(self.base_dist.event_shape)) - stretched
 
     def cdf(self, value):
         """The probability of what is at most value."""
-        for transform in reversed(self.transforms):
-            value = transform.inv(value)
+        value = reduce(lambda y, transform: transform.inv(y), reversed(self.transforms), value)
+        self.base_dist._validate_sample(value)
         return self._turned(self.base_dist.cdf(value))
 
     def icdf(self, value):
@@ -83,9 +107,10 @@ class TransformedDistribution(Distribution):
         return sign * (probability - 0.5) + 0.5
 
     def expand(self, batch_shape, _instance=None):
-        events = tuple(self.event_shape)
-        shape = tuple(batch_shape) + events
+        new = self._get_checked_instance(TransformedDistribution, _instance)
+        shape = tuple(batch_shape) + tuple(self.event_shape)
         for transform in reversed(self.transforms):
             shape = transform.inverse_shape(shape)
-        base = self.base_dist.expand(shape[: len(shape) - len(self.base_dist.event_shape)])
-        return TransformedDistribution(base, self.transforms, self._validate_args)
+        inner = shape[: len(shape) - len(self.base_dist.event_shape)]
+        new.__dict__.setdefault("base_dist", self.base_dist.expand(inner))
+        return super().expand(batch_shape, new)
