@@ -169,6 +169,7 @@ void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64
 }
 
 // Welford's update by some positions from one on, of `count` channels; `before` came before them.
+// As in Moments::add_run, a mean that is rounded costs no digits.
 template <class T, int kPositions>
 void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
                         int64_t before, int64_t first, int64_t count, double* mean,
@@ -179,25 +180,34 @@ void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, 
     const T* const line = x.run((position + p) / s.length, (position + p) % s.length);
     run[p] = read_run(line + first * x.stride, x.stride, count, copy[p]);
   }
+  T about[kRun], off[kRun], around[kRun];
+  for_each_vector<T>(count, [&](int64_t i, auto lanes) {
+    Vector<T> v[kPositions], sum = {}, to_off = {}, to_around = {};
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) sum += v[p] = load_as<T>(run[p] + i, lanes);
+    const Vector<T> middle = sum * (T(1) / kPositions);
+    DT_UNROLL
+    for (int p = 0; p < kPositions; ++p) {
+      const Vector<T> distance = v[p] - middle;
+      to_off += distance, to_around += distance * distance;
+    }
+    store_first(about + i, middle, lanes);
+    store_first(off + i, to_off, lanes), store_first(around + i, to_around, lanes);
+  });
+  constexpr double kEach = 1.0 / kPositions;
   const double share = kPositions / static_cast<double>(before + kPositions),
                spread = share * static_cast<double>(before);
   for (int64_t i = 0; i < count; ++i) {
-    double center = 0, around = 0;
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) center += static_cast<double>(run[p][i]);
-    center *= 1.0 / kPositions;
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) {
-      const double distance = static_cast<double>(run[p][i]) - center;
-      around += distance * distance;
-    }
+    const double missed = static_cast<double>(off[i]),
+                 center = static_cast<double>(about[i]) + missed * kEach;
     const double delta = center - mean[i];
     mean[i] += delta * share;
-    squares[i] += around + delta * delta * spread;
+    squares[i] += static_cast<double>(around[i]) - missed * missed * kEach + delta * delta * spread;
   }
 }
 
-constexpr int kTogether = 4;  // positions for which sums are read and written once
+// Positions for which sums are read and written once, and added up as they are.
+constexpr int kTogether = 8;
 
 template <class T>
 void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
@@ -339,18 +349,21 @@ struct NormGradient {
         workspace(call.workspace),
         shape(make_shape(call.x)) {}
 
-  // What of a run of g arrives at the norm.
-  template <class T>
-  const T* arriving(const T* run, T* copy, int64_t a, int64_t b, int64_t first, int64_t n) const {
-    if constexpr (std::is_same_v<T, float>) {
-      if (flags) {
-        pass_run(copy, run, flags + shape.flags_at(a, b, first), n);
-        return copy;
-      }
-    }
-    return run;
+  // Of element `first` of a run, or none.
+  const uint8_t* flags_of(int64_t a, int64_t b, int64_t first) const {
+    return flags ? flags + shape.flags_at(a, b, first) : nullptr;
   }
 };
+
+// What of some lanes of g, from element i of a run on, arrives at the norm.
+template <class T>
+inline Vector<T> arriving(const T* run, const uint8_t* flags, int64_t i, int64_t lanes) {
+  const Vector<T> g = load_as<T>(run + i, lanes);
+  if constexpr (std::is_same_v<T, float>) {
+    if (flags) return passing(g, flags + i / kPacket, lanes);
+  }
+  return g;
+}
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
 // scale; gx = g * scale if the statistics are constants
@@ -367,15 +380,12 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
       const int64_t count = min(kRun, s.length - first);
       const T* run_g = read_run(g.run(n, c) + first * g.stride, g.stride, count, copy_g);
       const T* run_x = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy_x);
-      const uint8_t* const flags = call.flags ? call.flags + s.flags_at(n, c, first) : nullptr;
+      const uint8_t* const flags = call.flags_of(n, c, first);
       double part_g, part_gx;
       sum_two<T>(
           count,
           [=](int64_t i, int64_t lanes) -> TwoSums<T> {
-            Vector<T> v = load_as<T>(run_g + i, lanes);
-            if constexpr (std::is_same_v<T, float>) {
-              if (flags) v = passing(v, flags + i / kPacket, lanes);
-            }
+            const Vector<T> v = arriving(run_g, flags, i, lanes);
             return {v, v * (load_as<T>(run_x + i, lanes) - mean)};
           },
           &part_g, &part_gx);
@@ -393,20 +403,27 @@ void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
                      int64_t count, double* sum_g, double* sum_gx, const NormGradient& call) {
   T copy_g[kPositions][kRun], copy_x[kPositions][kRun];
   const T *run_g[kPositions], *run_x[kPositions];
+  const uint8_t* flags[kPositions];
   for (int p = 0; p < kPositions; ++p) {
     const int64_t n = (position + p) / s.length, l = (position + p) % s.length;
     run_g[p] = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g[p]);
-    run_g[p] = call.arriving(run_g[p], copy_g[p], n, l, first, count);
     run_x[p] = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x[p]);
+    flags[p] = call.flags_of(n, l, first);
   }
-  for (int64_t i = 0; i < count; ++i) {
-    double to_g = 0, to_gx = 0;
+  T part_g[kRun], part_gx[kRun];
+  for_each_vector<T>(count, [&](int64_t i, auto lanes) {
+    const Vector<T> center = load_as<T>(mean + i, lanes);
+    Vector<T> to_g = {}, to_gx = {};
     DT_UNROLL
     for (int p = 0; p < kPositions; ++p) {
-      to_g += static_cast<double>(run_g[p][i]);
-      to_gx += static_cast<double>(run_g[p][i] * (run_x[p][i] - mean[i]));
+      const Vector<T> v = arriving(run_g[p], flags[p], i, lanes);
+      to_g += v, to_gx += v * (load_as<T>(run_x[p] + i, lanes) - center);
     }
-    sum_g[i] += to_g, sum_gx[i] += to_gx;
+    store_first(part_g + i, to_g, lanes), store_first(part_gx + i, to_gx, lanes);
+  });
+  for (int64_t i = 0; i < count; ++i) {
+    sum_g[i] += static_cast<double>(part_g[i]);
+    sum_gx[i] += static_cast<double>(part_gx[i]);
   }
 }
 
@@ -477,30 +494,50 @@ struct Gradient {
   }
   void write_addend(const T* run_g, int64_t a, int64_t b, int64_t first, int64_t n) const {
     const ChannelRuns<T> addend = make_operand<T>(shape, *call.gaddend);
-    T* const to = addend.run(a, b) + first * addend.stride;
-    for (int64_t i = 0; i < n; ++i) to[i * addend.stride] = run_g[i];
+    const uint8_t* const flags = call.flags_of(a, b, first);
+    write_run<kRun>(addend.run(a, b) + first * addend.stride, addend.stride, n, [&](T* to) {
+      for_each_vector<T>(n, [&](int64_t i, auto lanes) {
+        store_first(to + i, arriving(run_g, flags, i, lanes), lanes);
+      });
+    });
+  }
+  // Calls f(v, i, lanes) with what arrives of a run of g, and writes what it makes of that.
+  template <class F>
+  static void map_run(T* to, const T* run_g, const uint8_t* flags, int64_t n, const F& f) {
+    for_each_vector<T>(n, [&](int64_t i, auto lanes) {
+      const Vector<T> v = arriving(run_g, flags, i, lanes);
+      store_first(to + i, f(v, i, lanes), lanes);
+    });
   }
   void write_input(int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) const {
     const ChannelRuns<T> gx = make_operand<T>(shape, *call.gx);
     T copy_g[kRun], copy_x[kRun];
-    const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
-    run_g = call.arriving(run_g, copy_g, a, b, first, n);
+    const T* const run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
     if (call.gaddend) write_addend(run_g, a, b, first, n);
-    const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
+    const T* const run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
+    const uint8_t* const flags = call.flags_of(a, b, first);
     const T *const center = mean + c, *const times = scale + c, *const slopes = slope + c,
                    *const levels = level + c;
     write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
       if (!call.training && shape.columns) {  // x, which may be infinite, takes no part
-        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * times[i];
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
+          return v * load_as<T>(times + i, lanes);
+        });
       } else if (!call.training) {
-        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * times[0];
+        const T factor = *times;
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t, auto) { return v * factor; });
       } else if (shape.columns) {
-        for (int64_t i = 0; i < n; ++i)
-          to[i] = (run_g[i] - (run_x[i] - center[i]) * slopes[i] - levels[i]) * times[i];
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
+          const Vector<T> distance = load_as<T>(run_x + i, lanes) - load_as<T>(center + i, lanes);
+          const Vector<T> rest =
+              v - distance * load_as<T>(slopes + i, lanes) - load_as<T>(levels + i, lanes);
+          return rest * load_as<T>(times + i, lanes);
+        });
       } else {
         const T middle = *center, factor = *times, steep = *slopes, high = *levels;
-        for (int64_t i = 0; i < n; ++i)
-          to[i] = (run_g[i] - (run_x[i] - middle) * steep - high) * factor;
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
+          return (v - (load_as<T>(run_x + i, lanes) - middle) * steep - high) * factor;
+        });
       }
     });
   }
