@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/conv_correlate.h"
-#include "kernels/cpu/conv_weight.h"
+#include "kernels/cpu/conv_pointwise_weight.h"
 #include "kernels/cpu/gemm.h"
 
 namespace dt::cpu {
@@ -58,10 +58,20 @@ Gemm<T> pointwise_gemm(const Correlation<T>& k) {
 constexpr int64_t kManyWeights = 16384;
 
 template <class T>
-bool is_pointwise(const WeightGradient<T>& k) {
+bool is_one_element(const WeightGradient<T>& k) {
   return k.groups == 1 && is_identity(k.rows) && is_identity(k.cols) && even_pixels(k.x) &&
-         even_pixels(k.g) && k.gb == nullptr && k.gw.c_step == 1 &&
-         k.in_channels * k.out_channels >= kManyWeights;
+         even_pixels(k.g) && k.gb == nullptr;
+}
+
+template <class T>
+bool is_pointwise(const WeightGradient<T>& k) {
+  return is_one_element(k) && k.gw.c_step == 1 && k.in_channels * k.out_channels >= kManyWeights;
+}
+
+// Fewer ones, with channels last.
+template <class T>
+bool is_pointwise_of_few(const WeightGradient<T>& k) {
+  return is_one_element(k) && !is_pointwise(k) && PointwiseWeight<T>::serves(k);
 }
 
 // gw[o, c] = the sum over images n of g[n, o, pixel] @ x[n, c, pixel] transposed.
