@@ -206,7 +206,7 @@ struct BackwardWeight {
     const WeightGradient<T> k = describe_weight<T>(call);
     if (is_empty(k)) return 0;
     if (is_pointwise(k)) return gemm_workspace(stream, pointwise_gemm(k));
-    if (is_pointwise_of_few(k)) return PointwiseWeight<T>(k, Workspace(nullptr)).bytes();
+    if (is_pointwise_in_place(k)) return PointwiseWeight<T>(k, Workspace(nullptr)).bytes();
     if (is_depthwise(k)) return depthwise_weight_workspace(k);
     return is_depthwise_planes(k) ? plane_weight_workspace(k) : weight_workspace(stream, k);
   }
@@ -216,7 +216,7 @@ struct BackwardWeight {
       clear_gradient(k);
     } else if (is_pointwise(k)) {
       run_gemm(stream, pointwise_gemm(k), call.workspace);
-    } else if (is_pointwise_of_few(k)) {
+    } else if (is_pointwise_in_place(k)) {
       PointwiseWeight<T>(k, Workspace(call.workspace)).run(stream);
     } else if (is_depthwise(k)) {
       depthwise_weight(stream, k, Workspace(call.workspace));

@@ -63,15 +63,19 @@ bool is_one_element(const WeightGradient<T>& k) {
          even_pixels(k.g) && k.gb == nullptr;
 }
 
+// With channels last, a product reads both sides where they are.
+constexpr int64_t kManyWeightsInPlace = 32768;
+
 template <class T>
-bool is_pointwise(const WeightGradient<T>& k) {
-  return is_one_element(k) && k.gw.c_step == 1 && k.in_channels * k.out_channels >= kManyWeights;
+bool is_pointwise_in_place(const WeightGradient<T>& k) {
+  return is_one_element(k) && PointwiseWeight<T>::serves(k) &&
+         k.in_channels * k.out_channels < kManyWeightsInPlace;
 }
 
-// Fewer ones, with channels last.
 template <class T>
-bool is_pointwise_of_few(const WeightGradient<T>& k) {
-  return is_one_element(k) && !is_pointwise(k) && PointwiseWeight<T>::serves(k);
+bool is_pointwise(const WeightGradient<T>& k) {
+  return is_one_element(k) && !is_pointwise_in_place(k) && k.gw.c_step == 1 &&
+         k.in_channels * k.out_channels >= kManyWeights;
 }
 
 // gw[o, c] = the sum over images n of g[n, o, pixel] @ x[n, c, pixel] transposed.
