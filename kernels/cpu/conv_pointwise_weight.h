@@ -89,20 +89,30 @@ class PointwiseWeight {
                 padded_);
   }
 
+  // What tile `number` of a block fetches of the next one: a line of memory for each position.
+  Ahead<T> next_block(const T* a, const T* b, int64_t b_row, int64_t count, int64_t number) const {
+    constexpr int64_t kLine = 64 / sizeof(T);
+    const int64_t of_b = ceil_div(b_row, kLine);
+    const T* const from = number < of_b ? b + count * b_row : a + count * left().step;
+    return {from + (number < of_b ? number : number - of_b) * count * kLine, kLine};
+  }
+
   void add_block(T* sums, int64_t position, int64_t count, const T* b, int64_t b_row) const {
     const T* const a = left().data + position * left().step;
     const int64_t rows = left().channels, height = ceil_div(rows, ceil_div(rows, kTileRows));
+    int64_t number = 0;
     for (int64_t j = 0; j < padded_; j += kTileCols<T>) {
-      for (int64_t i = 0; i < rows; i += height) {
+      for (int64_t i = 0; i < rows; i += height, ++number) {
+        const Ahead<T> ahead = next_block(a, b, b_row, count, number);
         T* const y = sums + i * padded_ + j;
         const TileOutput<T> out = {y, padded_, y, padded_, nullptr, 1, 1};
         const int64_t here = min(height, rows - i);
         if (padded_ - j <= kLanes<T>) {
           outer_tile<T, 1>(here, count, a + i, 1, left().step, b + j, EvenRows{b_row}, kLanes<T>,
-                           out, {b, 0});
+                           out, ahead);
         } else {
           outer_tile<T, 2>(here, count, a + i, 1, left().step, b + j, EvenRows{b_row},
-                           kTileCols<T>, out, {b, 0});
+                           kTileCols<T>, out, ahead);
         }
       }
     }
