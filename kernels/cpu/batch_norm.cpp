@@ -83,10 +83,9 @@ void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, 
                         double* squares) {
   T copy[kPositions][kRun];
   const T* run[kPositions];
-  for (int p = 0; p < kPositions; ++p) {
-    const T* const line = x.run((position + p) / s.length, (position + p) % s.length);
-    run[p] = read_run(line + first * x.stride, x.stride, count, copy[p]);
-  }
+  LinePlace at(position, s.length);
+  for (int p = 0; p < kPositions; ++p, at.step())
+    run[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy[p]);
   T about[kRun], off[kRun], around[kRun];
   for_each_vector<T>(count, [&](int64_t i, auto lanes) {
     Vector<T> v[kPositions], sum = {}, to_off = {}, to_around = {};
@@ -311,11 +310,11 @@ void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   T copy_g[kPositions][kRun], copy_x[kPositions][kRun];
   const T *run_g[kPositions], *run_x[kPositions];
   const uint8_t* flags[kPositions];
-  for (int p = 0; p < kPositions; ++p) {
-    const int64_t n = (position + p) / s.length, l = (position + p) % s.length;
-    run_g[p] = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g[p]);
-    run_x[p] = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x[p]);
-    flags[p] = call.flags_of(n, l, first);
+  LinePlace at(position, s.length);
+  for (int p = 0; p < kPositions; ++p, at.step()) {
+    run_g[p] = read_run(g.run(at.a, at.b) + first * g.stride, g.stride, count, copy_g[p]);
+    run_x[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy_x[p]);
+    flags[p] = call.flags_of(at.a, at.b, first);
   }
   T part_g[kRun], part_gx[kRun];
   for_each_vector<T>(count, [&](int64_t i, auto lanes) {

@@ -63,6 +63,16 @@ ChannelRuns<T> make_operand(const BatchNormShape& s, const dt_view& v) {
   return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
 }
 
+// Line number `line` of some whose inner dimension is so large, and those behind it.
+struct LinePlace {
+  int64_t inner, a, b;
+
+  LinePlace(int64_t line, int64_t inner) : inner(inner), a(line / inner), b(line % inner) {}
+  void step() {
+    if (++b == inner) b = 0, ++a;
+  }
+};
+
 // Calls body(a, b, c, first, n) for each part of a run, in memory order: a and b pick the run,
 // elements [first, first + n) of it are meant, and c is the channel of the first of them.
 template <class Body>
@@ -72,11 +82,10 @@ void for_each_run(const dt_stream* stream, const BatchNormShape& s, const Body& 
   const int64_t group = max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, run));
   parallel_for(stream, ceil_div(lines, group), 2 * s.work(), [&](int64_t tile) {
     const int64_t end = min(lines, (tile + 1) * group);
-    for (int64_t line = tile * group; line < end; ++line) {
-      const int64_t a = line / inner, b = line % inner;
-      for (int64_t first = 0; first < run; first += kRun) {
-        body(a, b, s.columns ? first : b, first, min(kRun, run - first));
-      }
+    LinePlace at(tile * group, inner);
+    for (int64_t line = tile * group; line < end; ++line, at.step()) {
+      for (int64_t first = 0; first < run; first += kRun)
+        body(at.a, at.b, s.columns ? first : at.b, first, min(kRun, run - first));
     }
   });
 }
