@@ -75,45 +75,40 @@ void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64
   out.second(chunk)[c] = total.squares;
 }
 
-// Welford's update by some positions from one on, of `count` channels; `before` came before them.
-// As in Moments::add_run, a mean that is rounded costs no digits.
-template <class T, int kPositions>
+constexpr int64_t kTogether = 8;  // positions for which sums are read and written once
+
+// Welford's update by a few positions from one on, of `count` channels; `before` came before them.
+// They are taken relative to the first of them, so that a large mean costs no digits.
+template <class T>
 void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
-                        int64_t before, int64_t first, int64_t count, double* mean,
-                        double* squares) {
-  T copy[kPositions][kRun];
-  const T* run[kPositions];
+                        int64_t positions, int64_t before, int64_t first, int64_t count,
+                        double* mean, double* squares) {
+  T copy[kTogether][kRun];
+  const T* run[kTogether];
   LinePlace at(position, s.length);
-  for (int p = 0; p < kPositions; ++p, at.step())
+  for (int64_t p = 0; p < positions; ++p, at.step())
     run[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy[p]);
-  T about[kRun], off[kRun], around[kRun];
+  T off[kRun], around[kRun];
   for_each_vector<T>(count, [&](int64_t i, auto lanes) {
-    Vector<T> v[kPositions], sum = {}, to_off = {}, to_around = {};
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) sum += v[p] = load_as<T>(run[p] + i, lanes);
-    const Vector<T> middle = sum * (T(1) / kPositions);
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) {
-      const Vector<T> distance = v[p] - middle;
+    const Vector<T> about = load_as<T>(run[0] + i, lanes);
+    Vector<T> to_off = {}, to_around = {};
+    for (int64_t p = 1; p < positions; ++p) {
+      const Vector<T> distance = load_as<T>(run[p] + i, lanes) - about;
       to_off += distance, to_around += distance * distance;
     }
-    store_first(about + i, middle, lanes);
     store_first(off + i, to_off, lanes), store_first(around + i, to_around, lanes);
   });
-  constexpr double kEach = 1.0 / kPositions;
-  const double share = kPositions / static_cast<double>(before + kPositions),
+  const double number = static_cast<double>(positions), part = 1 / number,
+               share = number / (static_cast<double>(before) + number),
                spread = share * static_cast<double>(before);
   for (int64_t i = 0; i < count; ++i) {
     const double missed = static_cast<double>(off[i]),
-                 center = static_cast<double>(about[i]) + missed * kEach;
+                 center = static_cast<double>(run[0][i]) + missed * part;
     const double delta = center - mean[i];
     mean[i] += delta * share;
-    squares[i] += static_cast<double>(around[i]) - missed * missed * kEach + delta * delta * spread;
+    squares[i] += static_cast<double>(around[i]) - missed * missed * part + delta * delta * spread;
   }
 }
-
-// Positions for which sums are read and written once, and added up as they are.
-constexpr int kTogether = 8;
 
 template <class T>
 void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
@@ -121,14 +116,12 @@ void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int6
   double *mean = out.first(chunk), *squares = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  const int64_t whole = end - (end - begin) % kTogether;
   for (int64_t first = 0; first < s.channels; first += kRun) {
     const int64_t count = min(kRun, s.channels - first);
-    double *const to_mean = mean + first, *const to_squares = squares + first;
-    for (int64_t at = begin; at < whole; at += kTogether)
-      add_column_moments<T, kTogether>(s, x, at, at - begin, first, count, to_mean, to_squares);
-    for (int64_t at = whole; at < end; ++at)
-      add_column_moments<T, 1>(s, x, at, at - begin, first, count, to_mean, to_squares);
+    for (int64_t at = begin; at < end; at += kTogether) {
+      add_column_moments(s, x, at, min(kTogether, end - at), at - begin, first, count, mean + first,
+                         squares + first);
+    }
   }
 }
 
@@ -302,16 +295,17 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   out.second(chunk)[c] = sum_gx;
 }
 
-// Some positions from one on, of `count` channels.
-template <class T, int kPositions>
+// A few positions from one on, of `count` channels.
+template <class T>
 void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
-                     const ChannelRuns<const T>& x, const T* mean, int64_t position, int64_t first,
-                     int64_t count, double* sum_g, double* sum_gx, const NormGradient& call) {
-  T copy_g[kPositions][kRun], copy_x[kPositions][kRun];
-  const T *run_g[kPositions], *run_x[kPositions];
-  const uint8_t* flags[kPositions];
+                     const ChannelRuns<const T>& x, const T* mean, int64_t position,
+                     int64_t positions, int64_t first, int64_t count, double* sum_g, double* sum_gx,
+                     const NormGradient& call) {
+  T copy_g[kTogether][kRun], copy_x[kTogether][kRun];
+  const T *run_g[kTogether], *run_x[kTogether];
+  const uint8_t* flags[kTogether];
   LinePlace at(position, s.length);
-  for (int p = 0; p < kPositions; ++p, at.step()) {
+  for (int64_t p = 0; p < positions; ++p, at.step()) {
     run_g[p] = read_run(g.run(at.a, at.b) + first * g.stride, g.stride, count, copy_g[p]);
     run_x[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy_x[p]);
     flags[p] = call.flags_of(at.a, at.b, first);
@@ -320,8 +314,7 @@ void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   for_each_vector<T>(count, [&](int64_t i, auto lanes) {
     const Vector<T> center = load_as<T>(mean + i, lanes);
     Vector<T> to_g = {}, to_gx = {};
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) {
+    for (int64_t p = 0; p < positions; ++p) {
       const Vector<T> v = arriving(run_g[p], flags[p], i, lanes);
       to_g += v, to_gx += v * (load_as<T>(run_x[p] + i, lanes) - center);
     }
@@ -340,16 +333,11 @@ void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  const int64_t whole = end - (end - begin) % kTogether;
   for (int64_t first = 0; first < s.channels; first += kRun) {
     const int64_t count = min(kRun, s.channels - first);
-    for (int64_t at = begin; at < whole; at += kTogether) {
-      add_column_sums<T, kTogether>(s, g, x, mean + first, at, first, count, sum_g + first,
-                                    sum_gx + first, call);
-    }
-    for (int64_t at = whole; at < end; ++at) {
-      add_column_sums<T, 1>(s, g, x, mean + first, at, first, count, sum_g + first, sum_gx + first,
-                            call);
+    for (int64_t at = begin; at < end; at += kTogether) {
+      add_column_sums(s, g, x, mean + first, at, min(kTogether, end - at), first, count,
+                      sum_g + first, sum_gx + first, call);
     }
   }
 }

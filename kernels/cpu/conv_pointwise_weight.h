@@ -12,8 +12,11 @@ namespace {
 template <class T>
 class PointwiseWeight {
  public:
+  // Doubles, and vectors of few numbers, are not worth its code.
+  static constexpr bool kServes = std::is_same_v<T, float> && kVectorBytes > 16;
+
   static bool serves(const WeightGradient<T>& k) {
-    return is_dense(k.g) && is_dense(k.x) && k.in_channels >= kLanes<T> / 2 &&
+    return kServes && is_dense(k.g) && is_dense(k.x) && k.in_channels >= kLanes<T> / 2 &&
            k.out_channels >= kLanes<T> / 2;
   }
 
@@ -35,6 +38,11 @@ class PointwiseWeight {
   int64_t bytes() const { return bytes_; }
 
   void run(const dt_stream* stream) const {
+    if constexpr (kServes) add_all(stream);
+  }
+
+ private:
+  void add_all(const dt_stream* stream) const {
     for (int64_t p = positions_ - tail(); p < positions_; ++p) {
       const T* const from = right().data + p * right().step;
       T* const to = last_ + (p - positions_ + tail()) * padded_;
@@ -50,7 +58,6 @@ class PointwiseWeight {
     }
   }
 
- private:
   struct Side {
     const T* data;
     int64_t step, channels;  // distance of two positions
