@@ -75,7 +75,9 @@ void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64
   out.second(chunk)[c] = total.squares;
 }
 
-constexpr int64_t kTogether = 8;  // positions for which sums are read and written once
+// Positions for which sums are read and written once. So many streams are more than a processor
+// foresees: those of the next ones are fetched meanwhile.
+constexpr int64_t kTogether = 8;
 
 // Welford's update by a few positions from one on, of `count` channels; `before` came before them.
 // They are taken relative to the first of them, so that a large mean costs no digits.
@@ -88,11 +90,14 @@ void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, 
   LinePlace at(position, s.length);
   for (int64_t p = 0; p < positions; ++p, at.step())
     run[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy[p]);
+  const int64_t ahead = kTogether * x.stride_b;
   T off[kRun], around[kRun];
   for_each_vector<T>(count, [&](int64_t i, auto lanes) {
     const Vector<T> about = load_as<T>(run[0] + i, lanes);
     Vector<T> to_off = {}, to_around = {};
+    __builtin_prefetch(run[0] + i + ahead);
     for (int64_t p = 1; p < positions; ++p) {
+      __builtin_prefetch(run[p] + i + ahead);
       const Vector<T> distance = load_as<T>(run[p] + i, lanes) - about;
       to_off += distance, to_around += distance * distance;
     }
@@ -310,11 +315,14 @@ void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
     run_x[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy_x[p]);
     flags[p] = call.flags_of(at.a, at.b, first);
   }
+  const int64_t ahead_g = kTogether * g.stride_b, ahead_x = kTogether * x.stride_b;
   T part_g[kRun], part_gx[kRun];
   for_each_vector<T>(count, [&](int64_t i, auto lanes) {
     const Vector<T> center = load_as<T>(mean + i, lanes);
     Vector<T> to_g = {}, to_gx = {};
     for (int64_t p = 0; p < positions; ++p) {
+      __builtin_prefetch(run_g[p] + i + ahead_g);
+      __builtin_prefetch(run_x[p] + i + ahead_x);
       const Vector<T> v = arriving(run_g[p], flags[p], i, lanes);
       to_g += v, to_gx += v * (load_as<T>(run_x[p] + i, lanes) - center);
     }
