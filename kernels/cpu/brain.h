@@ -80,8 +80,8 @@ void multiply_brain_panel(const BrainGemm& product, const BrainScratch<Tile>& sc
     pack_pairs(scratch.b, kBrainCols, g.b.at(batch, k, j), g.b.col, cols, g.b.row, count, pairs);
     for (int64_t i = i0; i < i1; i += Tile::kRows) {
       float* const sums = scratch.sums + (g.k > kBrainK ? (i - i0) * kBrainCols : 0);
-      const auto a = Tile::rows_at(scratch.a + (i - i0) * Tile::row_of(a_pairs), g.a.col, a_pairs,
-                                   k / 2);
+      const auto a =
+          Tile::rows_at(scratch.a + (i - i0) * Tile::row_of(a_pairs), g.a.col, a_pairs, k / 2);
       Tile::multiply(pairs, a, scratch.b, sums, k > 0);
       if (k + count < g.k) continue;
       for (int64_t r = i; r < min(i + Tile::kRows, i1); ++r)

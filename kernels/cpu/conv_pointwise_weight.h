@@ -21,11 +21,14 @@ class PointwiseWeight {
   }
 
   PointwiseWeight(const WeightGradient<T>& k, Workspace workspace)
-      : k_(k), out_{k.g.data, k.g.w_step, k.out_channels}, in_{k.x.data, k.x.w_step, k.in_channels} {
+      : k_(k),
+        out_{k.g.data, k.g.w_step, k.out_channels},
+        in_{k.x.data, k.x.w_step, k.in_channels} {
     is_turned_ = steps(in_.channels, out_.channels) < steps(out_.channels, in_.channels);
     padded_ = ceil_div(right().channels, kLanes<T>) * kLanes<T>;
     const int64_t positions = k.g.n * k.g.h * k.g.w;
-    per_split_ = ceil_div(positions, max<int64_t>(1, min<int64_t>(64, positions / kSplitPositions)));
+    per_split_ =
+        ceil_div(positions, max<int64_t>(1, min<int64_t>(64, positions / kSplitPositions)));
     splits_ = ceil_div(positions, per_split_);
     positions_ = positions;
     const int64_t bytes = (left().channels + padded_) * static_cast<int64_t>(sizeof(T));
@@ -118,8 +121,8 @@ class PointwiseWeight {
           outer_tile<T, 1>(here, count, a + i, 1, left().step, b + j, EvenRows{b_row}, kLanes<T>,
                            out, ahead);
         } else {
-          outer_tile<T, 2>(here, count, a + i, 1, left().step, b + j, EvenRows{b_row},
-                           kTileCols<T>, out, ahead);
+          outer_tile<T, 2>(here, count, a + i, 1, left().step, b + j, EvenRows{b_row}, kTileCols<T>,
+                           out, ahead);
         }
       }
     }
