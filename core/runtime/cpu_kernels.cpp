@@ -51,6 +51,19 @@ bool may_use_amx_bf16() {
   return has && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
 }
 
+// How many lines a set of the first-level data cache holds; 0: unknown. Intel and AMD answer in the
+// same words to questions of their own.
+unsigned ways_of_first_level() {
+  for (const unsigned leaf : {4u, 0x8000001du}) {
+    unsigned a, b, c, d;
+    for (unsigned i = 0; i < 4 && __get_cpuid_count(leaf, i, &a, &b, &c, &d); ++i) {
+      const unsigned kind = a & 31, level = a >> 5 & 7;
+      if (kind == 1 && level == 1) return (b >> 22) + 1;
+    }
+  }
+  return 0;
+}
+
 KernelTable choose() {
   char level = cpu_has('4') ? '4' : cpu_has('3') ? '3' : '2';
   bool tiles = true;
@@ -65,6 +78,7 @@ KernelTable choose() {
   set_kernel_flag(DT_FLAG_AVX512_BF16, level == '4' && has_avx512_bf16());
   set_kernel_flag(DT_FLAG_AMX_BF16,
                   tiles && level == '4' && has_avx512_bf16() && may_use_amx_bf16());
+  set_kernel_flag(DT_FLAG_TWELVE_WAYS, ways_of_first_level() >= 12);
   KernelTable table(level == '4' ? "v4" : level == '3' ? "v3" : "v2");
   level == '4' ? dt_cpu_v4(&table) : level == '3' ? dt_cpu_v3(&table) : dt_cpu_v2(&table);
   return table;

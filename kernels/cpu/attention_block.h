@@ -60,47 +60,50 @@ struct BlockRows {
 };
 
 // What multiplies a call's blocks: the numbers as they are, or rounded to bfloat16, as its operands
-// were, where there are tiles.
+// were, where the processor has a unit for that.
 template <class T>
 struct BlockUnit {
-  bool in_tiles;
+  BrainUnit brain;
 
   BlockUnit(const dt_stream* stream, const dt_view& query)
-      : in_tiles(std::is_same_v<T, float> && has_brain_tiles(stream, query.dtype)) {}
+      : brain(std::is_same_v<T, float> ? brain_unit(stream, query.dtype) : BrainUnit::kNone) {}
+
+  bool in_floats() const { return brain == BrainUnit::kNone; }
+  bool in_tiles() const { return brain == BrainUnit::kTiles; }
 
   // How many of so many queries are taken together.
   int64_t strip(int64_t queries) const {
-    return in_tiles ? kStripOfTiles : ceil_div(queries, ceil_div(queries, kStripQueries));
+    return in_tiles() ? kStripOfTiles : ceil_div(queries, ceil_div(queries, kStripQueries));
   }
   static int64_t panel(int64_t k, int64_t n) {
     return panel_elements<T>(max(k, kBrainPanelRows), n);
   }
   void pack(T* panels, const BlockRows<T>& x, int64_t k, int64_t n) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (in_tiles) return pack_brain_panels(panels, x.data, x.row, k, n);
+      if (!in_floats()) return pack_brain_panels(panels, x.data, x.row, k, n);
     }
     pack_panels(panels, x.data, x.row, k, n);
   }
   void pack_turned(T* panels, const BlockRows<T>& x, int64_t k, int64_t n) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (in_tiles) return pack_brain_transposed(panels, x.data, x.row, k, n);
+      if (!in_floats()) return pack_brain_transposed(panels, x.data, x.row, k, n);
     }
     pack_transposed(panels, x.data, x.row, k, n);
   }
   // A product's factor: tiles of sums are stored as they are, and scaled when they are read.
   template <class Call>
   T alpha(const Call& call) const {
-    return in_tiles ? T(1) : static_cast<T>(call.scale);
+    return in_tiles() ? T(1) : static_cast<T>(call.scale);
   }
   template <class Call>
   void scale(const Call& call, T* sums, int64_t n) const {
-    if (!in_tiles) return;
+    if (!in_tiles()) return;
     const T factor = static_cast<T>(call.scale);
     for (int64_t j = 0; j < n; ++j) sums[j] *= factor;
   }
   void multiply(const BlockProduct<T>& product) const {
     if constexpr (std::is_same_v<T, float>) {
-      if (in_tiles) return multiply_brain_block(product);
+      if (!in_floats()) return multiply_brain_block(brain, product);
     }
     multiply_block(product);
   }

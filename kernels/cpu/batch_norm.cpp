@@ -5,95 +5,11 @@
 // position, so all channels are reduced side by side. Sums over the batch are taken in double, in
 // chunks that the shape fixes.
 #include "kernels/calls/nn.gen.h"
-#include "kernels/channel_order.h"
+#include "kernels/cpu/channel_runs.h"
 #include "kernels/cpu/moments.h"
-#include "kernels/cpu/relu_flags.h"
-#include "kernels/cpu/rows.h"
 
 namespace dt::cpu {
 namespace {
-
-constexpr int64_t kRun = 512;  // elements that are handled at once
-constexpr int64_t kPieces = 64;
-
-// The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c.
-// Columns: a = n, b = l.
-template <class T>
-struct ChannelRuns {
-  T* data;
-  int64_t stride_a, stride_b, stride;
-
-  T* run(int64_t a, int64_t b) const { return data + a * stride_a + b * stride_b; }
-};
-
-struct BatchNormShape {
-  int64_t batch, channels, length;
-  bool columns;
-  int64_t chunks, per_chunk;  // planes: chunks of n; columns: chunks of positions n * length + l
-
-  int64_t count() const { return batch * length; }                 // elements of a channel
-  int64_t positions() const { return columns ? count() : batch; }  // what chunks are made of
-  int64_t work() const { return count() * channels; }
-  int64_t chunk_count(int64_t chunk) const {  // elements of a channel in a chunk
-    const int64_t end = min(positions(), (chunk + 1) * per_chunk);
-    return (end - chunk * per_chunk) * (columns ? 1 : length);
-  }
-  // Whether a thread does all that there is to do for a channel, which then stays in its caches.
-  bool by_channels(const dt_stream* stream) const {
-    return !columns && (chunks == 1 || channels >= 4 * stream->threads);
-  }
-  // Where the flags of element `first` of a run lie.
-  int64_t flags_at(int64_t a, int64_t b, int64_t first) const {
-    const int64_t lines = columns ? length : channels, run = columns ? channels : length;
-    return (a * lines + b) * ceil_div(run, kPacket) + first / kPacket;
-  }
-};
-
-inline BatchNormShape make_shape(const dt_view& x) {
-  BatchNormShape s;
-  s.batch = x.sizes[0], s.channels = x.sizes[1], s.length = x.sizes[2];
-  s.columns = has_columns(x);
-  const int64_t others = s.columns ? 1 : max<int64_t>(1, s.channels);
-  const int64_t worth = max<int64_t>(1, s.work() / (kSerialWork / 2));
-  const int64_t wanted =
-      min(min(worth, max<int64_t>(1, kPieces / others)), max<int64_t>(1, s.positions()));
-  s.per_chunk = max<int64_t>(1, ceil_div(s.positions(), wanted));
-  s.chunks = max<int64_t>(1, ceil_div(s.positions(), s.per_chunk));
-  return s;
-}
-
-template <class T>
-ChannelRuns<T> make_operand(const BatchNormShape& s, const dt_view& v) {
-  if (s.columns) return {data<T>(v), v.strides[0], v.strides[2], v.strides[1]};
-  return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
-}
-
-// Calls body(a, b, c, first, n) for each part of a run, in memory order: a and b pick the run,
-// elements [first, first + n) of it are meant, and c is the channel of the first of them.
-template <class Body>
-void for_each_run(const dt_stream* stream, const BatchNormShape& s, const Body& body) {
-  const int64_t inner = s.columns ? s.length : s.channels, run = s.columns ? s.channels : s.length;
-  const int64_t lines = s.batch * inner;
-  const int64_t group = max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, run));
-  parallel_for(stream, ceil_div(lines, group), 2 * s.work(), [&](int64_t tile) {
-    const int64_t end = min(lines, (tile + 1) * group);
-    for (int64_t line = tile * group; line < end; ++line) {
-      const int64_t a = line / inner, b = line % inner;
-      for (int64_t first = 0; first < run; first += kRun) {
-        body(a, b, s.columns ? first : b, first, min(kRun, run - first));
-      }
-    }
-  });
-}
-
-// The same for the runs of a channel of planes, from the last image on: the caches still have it.
-template <class Body>
-void for_each_run_of(const BatchNormShape& s, int64_t c, const Body& body) {
-  for (int64_t n = s.batch - 1; n >= 0; --n) {
-    for (int64_t first = 0; first < s.length; first += kRun)
-      body(n, c, c, first, min(kRun, s.length - first));
-  }
-}
 
 // ---- calls with a relu behind the norm, of floats, and without
 
@@ -143,15 +59,6 @@ void finish_run(const NormCall& call, float* to, int64_t a, int64_t b, int64_t f
 
 // ---- statistics
 
-// The scratch memory of the sums: two doubles for each chunk and channel.
-struct Partials {
-  double* sums;
-  int64_t channels;
-
-  double* first(int64_t chunk) const { return sums + 2 * chunk * channels; }
-  double* second(int64_t chunk) const { return first(chunk) + channels; }
-};
-
 template <class T>
 void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
                    const Partials& out) {
@@ -168,36 +75,45 @@ void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64
   out.second(chunk)[c] = total.squares;
 }
 
-// Welford's update by some positions from one on, of `count` channels; `before` came before them.
-template <class T, int kPositions>
+// Positions for which sums are read and written once. So many streams are more than a processor
+// foresees: those of the next ones are fetched meanwhile.
+constexpr int64_t kTogether = 8;
+
+// Welford's update by a few positions from one on, of `count` channels; `before` came before them.
+// They are taken relative to the first of them, so that a large mean costs no digits.
+template <class T>
 void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
-                        int64_t before, int64_t first, int64_t count, double* mean,
-                        double* squares) {
-  T copy[kPositions][kRun];
-  const T* run[kPositions];
-  for (int p = 0; p < kPositions; ++p) {
-    const T* const line = x.run((position + p) / s.length, (position + p) % s.length);
-    run[p] = read_run(line + first * x.stride, x.stride, count, copy[p]);
-  }
-  const double share = kPositions / static_cast<double>(before + kPositions),
+                        int64_t positions, int64_t before, int64_t first, int64_t count,
+                        double* mean, double* squares) {
+  T copy[kTogether][kRun];
+  const T* run[kTogether];
+  LinePlace at(position, s.length);
+  for (int64_t p = 0; p < positions; ++p, at.step())
+    run[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy[p]);
+  const int64_t ahead = kTogether * x.stride_b;
+  T off[kRun], around[kRun];
+  for_each_vector<T>(count, [&](int64_t i, auto lanes) {
+    const Vector<T> about = load_as<T>(run[0] + i, lanes);
+    Vector<T> to_off = {}, to_around = {};
+    __builtin_prefetch(run[0] + i + ahead);
+    for (int64_t p = 1; p < positions; ++p) {
+      __builtin_prefetch(run[p] + i + ahead);
+      const Vector<T> distance = load_as<T>(run[p] + i, lanes) - about;
+      to_off += distance, to_around += distance * distance;
+    }
+    store_first(off + i, to_off, lanes), store_first(around + i, to_around, lanes);
+  });
+  const double number = static_cast<double>(positions), part = 1 / number,
+               share = number / (static_cast<double>(before) + number),
                spread = share * static_cast<double>(before);
   for (int64_t i = 0; i < count; ++i) {
-    double center = 0, around = 0;
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) center += static_cast<double>(run[p][i]);
-    center *= 1.0 / kPositions;
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) {
-      const double distance = static_cast<double>(run[p][i]) - center;
-      around += distance * distance;
-    }
+    const double missed = static_cast<double>(off[i]),
+                 center = static_cast<double>(run[0][i]) + missed * part;
     const double delta = center - mean[i];
     mean[i] += delta * share;
-    squares[i] += around + delta * delta * spread;
+    squares[i] += static_cast<double>(around[i]) - missed * missed * part + delta * delta * spread;
   }
 }
-
-constexpr int kTogether = 4;  // positions for which sums are read and written once
 
 template <class T>
 void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
@@ -205,14 +121,12 @@ void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int6
   double *mean = out.first(chunk), *squares = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) mean[c] = 0, squares[c] = 0;
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  const int64_t whole = end - (end - begin) % kTogether;
   for (int64_t first = 0; first < s.channels; first += kRun) {
     const int64_t count = min(kRun, s.channels - first);
-    double *const to_mean = mean + first, *const to_squares = squares + first;
-    for (int64_t at = begin; at < whole; at += kTogether)
-      add_column_moments<T, kTogether>(s, x, at, at - begin, first, count, to_mean, to_squares);
-    for (int64_t at = whole; at < end; ++at)
-      add_column_moments<T, 1>(s, x, at, at - begin, first, count, to_mean, to_squares);
+    for (int64_t at = begin; at < end; at += kTogether) {
+      add_column_moments(s, x, at, min(kTogether, end - at), at - begin, first, count, mean + first,
+                         squares + first);
+    }
   }
 }
 
@@ -339,18 +253,21 @@ struct NormGradient {
         workspace(call.workspace),
         shape(make_shape(call.x)) {}
 
-  // What of a run of g arrives at the norm.
-  template <class T>
-  const T* arriving(const T* run, T* copy, int64_t a, int64_t b, int64_t first, int64_t n) const {
-    if constexpr (std::is_same_v<T, float>) {
-      if (flags) {
-        pass_run(copy, run, flags + shape.flags_at(a, b, first), n);
-        return copy;
-      }
-    }
-    return run;
+  // Of element `first` of a run, or none.
+  const uint8_t* flags_of(int64_t a, int64_t b, int64_t first) const {
+    return flags ? flags + shape.flags_at(a, b, first) : nullptr;
   }
 };
+
+// What of some lanes of g, from element i of a run on, arrives at the norm.
+template <class T>
+inline Vector<T> arriving(const T* run, const uint8_t* flags, int64_t i, int64_t lanes) {
+  const Vector<T> g = load_as<T>(run + i, lanes);
+  if constexpr (std::is_same_v<T, float>) {
+    if (flags) return passing(g, flags + i / kPacket, lanes);
+  }
+  return g;
+}
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
 // scale; gx = g * scale if the statistics are constants
@@ -367,15 +284,12 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
       const int64_t count = min(kRun, s.length - first);
       const T* run_g = read_run(g.run(n, c) + first * g.stride, g.stride, count, copy_g);
       const T* run_x = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy_x);
-      const uint8_t* const flags = call.flags ? call.flags + s.flags_at(n, c, first) : nullptr;
+      const uint8_t* const flags = call.flags_of(n, c, first);
       double part_g, part_gx;
       sum_two<T>(
           count,
           [=](int64_t i, int64_t lanes) -> TwoSums<T> {
-            Vector<T> v = load_as<T>(run_g + i, lanes);
-            if constexpr (std::is_same_v<T, float>) {
-              if (flags) v = passing(v, flags + i / kPacket, lanes);
-            }
+            const Vector<T> v = arriving(run_g, flags, i, lanes);
             return {v, v * (load_as<T>(run_x + i, lanes) - mean)};
           },
           &part_g, &part_gx);
@@ -386,27 +300,37 @@ void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   out.second(chunk)[c] = sum_gx;
 }
 
-// Some positions from one on, of `count` channels.
-template <class T, int kPositions>
+// A few positions from one on, of `count` channels.
+template <class T>
 void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
-                     const ChannelRuns<const T>& x, const T* mean, int64_t position, int64_t first,
-                     int64_t count, double* sum_g, double* sum_gx, const NormGradient& call) {
-  T copy_g[kPositions][kRun], copy_x[kPositions][kRun];
-  const T *run_g[kPositions], *run_x[kPositions];
-  for (int p = 0; p < kPositions; ++p) {
-    const int64_t n = (position + p) / s.length, l = (position + p) % s.length;
-    run_g[p] = read_run(g.run(n, l) + first * g.stride, g.stride, count, copy_g[p]);
-    run_g[p] = call.arriving(run_g[p], copy_g[p], n, l, first, count);
-    run_x[p] = read_run(x.run(n, l) + first * x.stride, x.stride, count, copy_x[p]);
+                     const ChannelRuns<const T>& x, const T* mean, int64_t position,
+                     int64_t positions, int64_t first, int64_t count, double* sum_g, double* sum_gx,
+                     const NormGradient& call) {
+  T copy_g[kTogether][kRun], copy_x[kTogether][kRun];
+  const T *run_g[kTogether], *run_x[kTogether];
+  const uint8_t* flags[kTogether];
+  LinePlace at(position, s.length);
+  for (int64_t p = 0; p < positions; ++p, at.step()) {
+    run_g[p] = read_run(g.run(at.a, at.b) + first * g.stride, g.stride, count, copy_g[p]);
+    run_x[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy_x[p]);
+    flags[p] = call.flags_of(at.a, at.b, first);
   }
-  for (int64_t i = 0; i < count; ++i) {
-    double to_g = 0, to_gx = 0;
-    DT_UNROLL
-    for (int p = 0; p < kPositions; ++p) {
-      to_g += static_cast<double>(run_g[p][i]);
-      to_gx += static_cast<double>(run_g[p][i] * (run_x[p][i] - mean[i]));
+  const int64_t ahead_g = kTogether * g.stride_b, ahead_x = kTogether * x.stride_b;
+  T part_g[kRun], part_gx[kRun];
+  for_each_vector<T>(count, [&](int64_t i, auto lanes) {
+    const Vector<T> center = load_as<T>(mean + i, lanes);
+    Vector<T> to_g = {}, to_gx = {};
+    for (int64_t p = 0; p < positions; ++p) {
+      __builtin_prefetch(run_g[p] + i + ahead_g);
+      __builtin_prefetch(run_x[p] + i + ahead_x);
+      const Vector<T> v = arriving(run_g[p], flags[p], i, lanes);
+      to_g += v, to_gx += v * (load_as<T>(run_x[p] + i, lanes) - center);
     }
-    sum_g[i] += to_g, sum_gx[i] += to_gx;
+    store_first(part_g + i, to_g, lanes), store_first(part_gx + i, to_gx, lanes);
+  });
+  for (int64_t i = 0; i < count; ++i) {
+    sum_g[i] += static_cast<double>(part_g[i]);
+    sum_gx[i] += static_cast<double>(part_gx[i]);
   }
 }
 
@@ -417,16 +341,11 @@ void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   for (int64_t c = 0; c < s.channels; ++c) sum_g[c] = 0, sum_gx[c] = 0;
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
-  const int64_t whole = end - (end - begin) % kTogether;
   for (int64_t first = 0; first < s.channels; first += kRun) {
     const int64_t count = min(kRun, s.channels - first);
-    for (int64_t at = begin; at < whole; at += kTogether) {
-      add_column_sums<T, kTogether>(s, g, x, mean + first, at, first, count, sum_g + first,
-                                    sum_gx + first, call);
-    }
-    for (int64_t at = whole; at < end; ++at) {
-      add_column_sums<T, 1>(s, g, x, mean + first, at, first, count, sum_g + first, sum_gx + first,
-                            call);
+    for (int64_t at = begin; at < end; at += kTogether) {
+      add_column_sums(s, g, x, mean + first, at, min(kTogether, end - at), first, count,
+                      sum_g + first, sum_gx + first, call);
     }
   }
 }
@@ -477,30 +396,50 @@ struct Gradient {
   }
   void write_addend(const T* run_g, int64_t a, int64_t b, int64_t first, int64_t n) const {
     const ChannelRuns<T> addend = make_operand<T>(shape, *call.gaddend);
-    T* const to = addend.run(a, b) + first * addend.stride;
-    for (int64_t i = 0; i < n; ++i) to[i * addend.stride] = run_g[i];
+    const uint8_t* const flags = call.flags_of(a, b, first);
+    write_run<kRun>(addend.run(a, b) + first * addend.stride, addend.stride, n, [&](T* to) {
+      for_each_vector<T>(n, [&](int64_t i, auto lanes) {
+        store_first(to + i, arriving(run_g, flags, i, lanes), lanes);
+      });
+    });
+  }
+  // Calls f(v, i, lanes) with what arrives of a run of g, and writes what it makes of that.
+  template <class F>
+  static void map_run(T* to, const T* run_g, const uint8_t* flags, int64_t n, const F& f) {
+    for_each_vector<T>(n, [&](int64_t i, auto lanes) {
+      const Vector<T> v = arriving(run_g, flags, i, lanes);
+      store_first(to + i, f(v, i, lanes), lanes);
+    });
   }
   void write_input(int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) const {
     const ChannelRuns<T> gx = make_operand<T>(shape, *call.gx);
     T copy_g[kRun], copy_x[kRun];
-    const T* run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
-    run_g = call.arriving(run_g, copy_g, a, b, first, n);
+    const T* const run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
     if (call.gaddend) write_addend(run_g, a, b, first, n);
-    const T* run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
+    const T* const run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
+    const uint8_t* const flags = call.flags_of(a, b, first);
     const T *const center = mean + c, *const times = scale + c, *const slopes = slope + c,
                    *const levels = level + c;
     write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
       if (!call.training && shape.columns) {  // x, which may be infinite, takes no part
-        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * times[i];
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
+          return v * load_as<T>(times + i, lanes);
+        });
       } else if (!call.training) {
-        for (int64_t i = 0; i < n; ++i) to[i] = run_g[i] * times[0];
+        const T factor = *times;
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t, auto) { return v * factor; });
       } else if (shape.columns) {
-        for (int64_t i = 0; i < n; ++i)
-          to[i] = (run_g[i] - (run_x[i] - center[i]) * slopes[i] - levels[i]) * times[i];
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
+          const Vector<T> distance = load_as<T>(run_x + i, lanes) - load_as<T>(center + i, lanes);
+          const Vector<T> rest =
+              v - distance * load_as<T>(slopes + i, lanes) - load_as<T>(levels + i, lanes);
+          return rest * load_as<T>(times + i, lanes);
+        });
       } else {
         const T middle = *center, factor = *times, steep = *slopes, high = *levels;
-        for (int64_t i = 0; i < n; ++i)
-          to[i] = (run_g[i] - (run_x[i] - middle) * steep - high) * factor;
+        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
+          return (v - (load_as<T>(run_x + i, lanes) - middle) * steep - high) * factor;
+        });
       }
     });
   }

@@ -60,7 +60,7 @@ struct BrainScratch {
 
   BrainScratch(const Gemm<BFloat16>& g, Workspace* workspace) {
     const int64_t rows = brain_block<Tile>(g);
-    a = workspace->take<BrainPair>(rows * packed_pairs<Tile>(g.k));
+    a = workspace->take<BrainPair>(rows * Tile::row_of(packed_pairs<Tile>(g.k)));
     b = workspace->take<BrainPair>(kBrainCols * packed_pairs<Tile>(min(kBrainK, g.k)));
     sums = workspace->take<float>(rows * kBrainCols);
   }
@@ -80,8 +80,9 @@ void multiply_brain_panel(const BrainGemm& product, const BrainScratch<Tile>& sc
     pack_pairs(scratch.b, kBrainCols, g.b.at(batch, k, j), g.b.col, cols, g.b.row, count, pairs);
     for (int64_t i = i0; i < i1; i += Tile::kRows) {
       float* const sums = scratch.sums + (g.k > kBrainK ? (i - i0) * kBrainCols : 0);
-      Tile::multiply(pairs, scratch.a + (i - i0) * a_pairs + k / 2 * Tile::kRows, scratch.b, sums,
-                     k > 0);
+      const auto a =
+          Tile::rows_at(scratch.a + (i - i0) * Tile::row_of(a_pairs), g.a.col, a_pairs, k / 2);
+      Tile::multiply(pairs, a, scratch.b, sums, k > 0);
       if (k + count < g.k) continue;
       for (int64_t r = i; r < min(i + Tile::kRows, i1); ++r)
         finish_sums(product, batch, r, j, cols, sums + (r - i) * kBrainCols);
@@ -96,7 +97,7 @@ void multiply_brain_rows(const BrainGemm& product, const BrainScratch<Tile>& scr
   const Gemm<BFloat16>& g = product.g;
   const int64_t pairs = packed_pairs<Tile>(g.k);
   for (int64_t i = i0; i < i1; i += Tile::kRows) {
-    Tile::pack_a(scratch.a + (i - i0) * pairs, g.a.at(batch, i, 0), g.a.row,
+    Tile::pack_a(scratch.a + (i - i0) * Tile::row_of(pairs), g.a.at(batch, i, 0), g.a.row,
                  min<int64_t>(Tile::kRows, i1 - i), g.a.col, g.k, pairs);
   }
   for (int64_t j = 0; j < g.n; j += kBrainCols)

@@ -1,6 +1,6 @@
-// Products of blocks of floats that were bfloat16, or may be rounded to it, on tiles: as
-// multiply_block of gemm.h, with panels of their own, which fit where panel_elements(max(k,
-// kBrainPanelRows), n) floats do.
+// Products of blocks of floats that were bfloat16, or may be rounded to it, by the processor's
+// instructions for them: as multiply_block of gemm.h, with panels of their own, which fit where
+// panel_elements(max(k, kBrainPanelRows), n) floats do.
 #pragma once
 
 #include "kernels/cpu/gemm.h"
@@ -10,12 +10,17 @@ namespace dt::cpu {
 
 constexpr int64_t kBrainPanelRows = 16;
 
-// Whether the processor has tiles for this dtype.
-inline bool has_brain_tiles(const dt_stream* stream, int32_t dtype) {
-  return dtype == dtype_of<BFloat16> && (stream->flags & DT_FLAG_AMX_BF16) != 0;
+enum class BrainUnit { kNone, kVectors, kTiles };
+
+// What the processor has for this dtype.
+inline BrainUnit brain_unit(const dt_stream* stream, int32_t dtype) {
+  if (dtype != dtype_of<BFloat16>) return BrainUnit::kNone;
+  if ((stream->flags & DT_FLAG_AMX_BF16) != 0) return BrainUnit::kTiles;
+  return (stream->flags & DT_FLAG_AVX512_BF16) != 0 ? BrainUnit::kVectors : BrainUnit::kNone;
 }
 
-void multiply_brain_block(const BlockProduct<float>& product);
+// Panels are the same for both units.
+void multiply_brain_block(BrainUnit unit, const BlockProduct<float>& product);
 void pack_brain_panels(float* panels, const float* x, int64_t row, int64_t k, int64_t n);
 void pack_brain_transposed(float* panels, const float* x, int64_t row, int64_t k, int64_t n);
 

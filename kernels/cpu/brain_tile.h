@@ -104,43 +104,109 @@ __attribute__((noinline)) void pack_pairs(BrainPair* dst, int64_t width, const F
   }
 }
 
-// Sums stay in vectors; a is packed as b is.
+// Where the sums of a tile of vectors go: y (+)= alpha * sums, whose rows lie `row` apart.
+struct BrainOutput {
+  float* y;
+  int64_t row, cols;
+  float alpha;
+  bool adds;
+};
+
+// Rows of pairs, as a tile of vectors reads them: pair p of row i is data[i * row + p * pair].
+struct BrainRows {
+  const BrainPair* data;
+  int64_t row, pair;
+};
+
+// Sums stay in vectors; each pair of a is spread over one. So a's rows stay rows where they are
+// contiguous, and are packed as b is elsewhere.
 struct BrainVectors {
   static constexpr int64_t kRows = 12, kPairs = 1;
 
   static void begin() {}
   static void end() {}
 
-  static void pack_a(BrainPair* dst, const BFloat16* src, int64_t row, int64_t rows, int64_t col,
-                     int64_t k, int64_t pairs) {
-    pack_pairs(dst, kRows, src, row, rows, col, k, pairs);
+  // Distance of two rows that are packed as rows: an odd number of lines of a cache, since those of
+  // an even one may crowd into a few of its sets.
+  static int64_t row_of(int64_t pairs) { return (ceil_div(pairs, 16) | 1) * 16; }
+
+  // Fits into row_of(pairs) for each of kRows rows.
+  template <class From>
+  DT_BRAIN static void pack_a(BrainPair* dst, const From* src, int64_t row, int64_t rows,
+                              int64_t col, int64_t k, int64_t pairs) {
+    if (col != 1) return pack_pairs(dst, kRows, src, row, rows, col, k, pairs);
+    const int64_t distance = row_of(pairs);
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t p = 0; p < pairs; p += 16)
+        store(reinterpret_cast<float*>(dst + i * distance + p),
+              load_pairs(src + i * row + 2 * p, k - 2 * p));
+    }
+  }
+
+  // What pack_a made of so many pairs, from one of them on.
+  static BrainRows rows_at(const BrainPair* packed, int64_t col, int64_t pairs, int64_t first) {
+    if (col != 1) return {packed + first * kRows, 1, kRows};
+    return {packed + first, row_of(pairs), 1};
   }
 
   // sums [kRows, kBrainCols] (+)= a @ b.
-  DT_BRAIN __attribute__((noinline)) static void multiply(int64_t pairs, const BrainPair* a,
-                                                          const BrainPair* b, float* sums,
-                                                          bool adds) {
-    __m512 tile[kRows][2];
-    DT_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      DT_UNROLL
-      for (int j = 0; j < 2; ++j)
-        tile[i][j] = adds ? _mm512_loadu_ps(sums + i * kBrainCols + 16 * j) : _mm512_setzero_ps();
+  static void multiply(int64_t pairs, const BrainRows& a, const BrainPair* b, float* sums,
+                       bool adds) {
+    multiply(kRows, pairs, a, b, {sums, kBrainCols, kBrainCols, 1, adds});
+  }
+
+  // The sums of `rows` rows of a, some of which are there, with a panel of b.
+  static void multiply(int64_t rows, int64_t pairs, const BrainRows& a, const BrainPair* b,
+                       const BrainOutput& out) {
+    if (rows > 8) {
+      multiply_rows<12>(rows, pairs, a, b, out);
+    } else if (rows > 4) {
+      multiply_rows<8>(rows, pairs, a, b, out);
+    } else {
+      multiply_rows<4>(rows, pairs, a, b, out);
     }
-    for (int64_t p = 0; p < pairs; ++p, a += kRows, b += kBrainCols) {
+  }
+
+ private:
+  // Rows of a beyond those that are there are read, but their sums are not written.
+  template <int kCount>
+  DT_BRAIN __attribute__((noinline)) static void multiply_rows(int64_t rows, int64_t pairs,
+                                                               const BrainRows& a,
+                                                               const BrainPair* b,
+                                                               const BrainOutput& out) {
+    constexpr int kGroup = 4, kGroups = kCount / kGroup;  // rows that share a pointer
+    const BrainPair* group[kGroups];
+    for (int g = 0; g < kGroups; ++g) group[g] = a.data + g * kGroup * a.row;
+    VectorF32 sums[kCount][2] = {};
+    for (int64_t p = 0; p < pairs; ++p, b += kBrainCols) {
       const auto left = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b));
       const auto right = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + 16));
       DT_UNROLL
-      for (int i = 0; i < kRows; ++i) {
-        const auto both = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[i])));
-        tile[i][0] = _mm512_dpbf16_ps(tile[i][0], both, left);
-        tile[i][1] = _mm512_dpbf16_ps(tile[i][1], both, right);
+      for (int i = 0; i < kCount; ++i) {
+        const BrainPair pair = group[i / kGroup][i % kGroup * a.row];
+        const auto both = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(pair)));
+        sums[i][0] = _mm512_dpbf16_ps(sums[i][0], both, left);
+        sums[i][1] = _mm512_dpbf16_ps(sums[i][1], both, right);
       }
+      DT_UNROLL
+      for (int g = 0; g < kGroups; ++g) group[g] += a.pair;
     }
+    const auto first = static_cast<__mmask16>(first_halves(min<int64_t>(out.cols, 16))),
+               second = static_cast<__mmask16>(first_halves(out.cols - 16));
+    const VectorF32 alpha = splat(out.alpha);
+    float* y = out.y;
     DT_UNROLL
-    for (int i = 0; i < kRows; ++i) {
-      _mm512_storeu_ps(sums + i * kBrainCols, tile[i][0]);
-      _mm512_storeu_ps(sums + i * kBrainCols + 16, tile[i][1]);
+    for (int i = 0; i < kCount; ++i) {
+      if (i < rows) {
+        VectorF32 low = sums[i][0] * alpha, high = sums[i][1] * alpha;
+        if (out.adds) {
+          low += _mm512_maskz_loadu_ps(first, y);
+          high += _mm512_maskz_loadu_ps(second, y + 16);
+        }
+        _mm512_mask_storeu_ps(y, first, low);
+        _mm512_mask_storeu_ps(y + 16, second, high);
+      }
+      y += out.row;
     }
   }
 };
@@ -154,6 +220,11 @@ inline void will_read(const void* p) {
 // of kPairs pairs: in each, the rows follow each other.
 struct BrainTiles {
   static constexpr int64_t kRows = 32, kPairs = 16, kPiece = kRows * kPairs;
+
+  static int64_t row_of(int64_t pairs) { return pairs; }
+  static const BrainPair* rows_at(const BrainPair* packed, int64_t, int64_t, int64_t first) {
+    return packed + first * kRows;
+  }
 
   DT_AMX static void begin() {
     struct alignas(64) Shapes {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/conv_correlate.h"
-#include "kernels/cpu/conv_weight.h"
+#include "kernels/cpu/conv_pointwise_weight.h"
 #include "kernels/cpu/gemm.h"
 
 namespace dt::cpu {
@@ -58,9 +58,23 @@ Gemm<T> pointwise_gemm(const Correlation<T>& k) {
 constexpr int64_t kManyWeights = 16384;
 
 template <class T>
-bool is_pointwise(const WeightGradient<T>& k) {
+bool is_one_element(const WeightGradient<T>& k) {
   return k.groups == 1 && is_identity(k.rows) && is_identity(k.cols) && even_pixels(k.x) &&
-         even_pixels(k.g) && k.gb == nullptr && k.gw.c_step == 1 &&
+         even_pixels(k.g) && k.gb == nullptr;
+}
+
+// With channels last, a product reads both sides where they are.
+constexpr int64_t kManyWeightsInPlace = 32768;
+
+template <class T>
+bool is_pointwise_in_place(const WeightGradient<T>& k) {
+  return is_one_element(k) && PointwiseWeight<T>::serves(k) &&
+         k.in_channels * k.out_channels < kManyWeightsInPlace;
+}
+
+template <class T>
+bool is_pointwise(const WeightGradient<T>& k) {
+  return is_one_element(k) && !is_pointwise_in_place(k) && k.gw.c_step == 1 &&
          k.in_channels * k.out_channels >= kManyWeights;
 }
 

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/gemm_pack.h"
 #include "kernels/cpu/gemm_parts.h"
+#include "kernels/cpu_flags.h"
 
 namespace dt::cpu {
 namespace {
@@ -58,6 +59,15 @@ inline bool crowds_cache(int64_t stride) {
   return stride * static_cast<int64_t>(sizeof(T)) % 2048 == 0;
 }
 
+// Whether lines of a that lie so far apart crowd while tiles read them side by side. Half of a set
+// has room for those that lie 2 KB apart, and one of twelve ways for the rows of an AVX-512 tile;
+// small tiles spend too little time on a column to wait for the second level.
+template <class T>
+inline bool crowds_tile(const Gemm<T>& g, int64_t line) {
+  const bool has_room = g.has_wide_cache && (g.a.col == 1 || kFetchInLoop);
+  return !has_room && line * static_cast<int64_t>(sizeof(T)) % 4096 == 0;
+}
+
 // a can stay where it is unless many panels of b will read it. Columns that are contiguous are read
 // in strips, each from another cache line: they bear fewer readers than contiguous rows.
 template <class T>
@@ -67,7 +77,7 @@ inline bool use_a_in_place(const Gemm<T>& g) {
   const int64_t line = g.a.col == 1 ? g.a.row : g.a.col;  // distance of two lines of a
   if (g.k * line * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
   if (g.a.col != 1 && g.a.row != 1) return false;
-  return !crowds_cache<T>(line) && g.n <= (g.a.col == 1 ? 32 : 4) * kTileCols<T>;
+  return !crowds_tile(g, line) && g.n <= (g.a.col == 1 ? 32 : 8) * kTileCols<T>;
 }
 
 constexpr int64_t kMostOfK = 256;  // terms that a tile kernel works off at a time
@@ -81,8 +91,10 @@ inline int64_t bytes_of_b(const Gemm<T>& g) {
   return g.k * g.b.row * static_cast<int64_t>(sizeof(T));
 }
 
+// What holds for all parts of a product.
 template <class T>
-Gemm<T> with_most_of_k(Gemm<T> g) {
+Gemm<T> with_ways(const dt_stream* stream, Gemm<T> g) {
+  g.has_wide_cache = (stream->flags & DT_FLAG_TWELVE_WAYS) != 0;
   const bool streams = g.m <= 2 * kTileRows && g.b.col == 1 && bytes_of_b(g) >= kFromMemory;
   g.most_of_k = streams && g.piece == 0 ? kRowsFromMemory : kMostOfK;
   return g;
@@ -196,6 +208,7 @@ struct GemmGroup {
   Panel<T> pack_a(const Block& at) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
   Ahead<T> next_panel(const Block& at, int64_t j) const;
+  Ahead<T> next_rows(const Panel<T>& a, int64_t before, int64_t length) const;
   void tile(const Block& at, const Panel<T>& a, int64_t i, int64_t j, const Ahead<T>& ahead) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
   void multiply_rows(int64_t batch, int64_t i0) const;
@@ -256,6 +269,16 @@ Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
   return {packed_b(panel, next < g.n ? at.k0 : at.k1), step, (at.k1 - at.k0) * step};
 }
 
+// The rows of a that follow `before` ones, where they lie side by side: a processor foresees few of
+// so many short streams. Some of them are nearer than what is fetched in time.
+template <class T>
+Ahead<T> GemmGroup<T>::next_rows(const Panel<T>& a, int64_t before, int64_t length) const {
+  constexpr int64_t kLine = 64 / sizeof(T), kFar = 4096 / sizeof(T);
+  const int64_t size = plan.height * a.lane, step = ceil_div(size, max<int64_t>(1, length));
+  if (plan.pack_a || a.k != 1 || step > kLine) return {a.data, 0};
+  return {a.data + before * a.lane + ceil_div(kFar, size) * size, step};
+}
+
 // One tile of the block, with rows from i and columns from j on.
 template <class T>
 void GemmGroup<T>::tile(const Block& at, const Panel<T>& a, int64_t i, int64_t j,
@@ -284,7 +307,7 @@ void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
       const int64_t to = min(g.n, from + reach);
       for (int64_t i = at.i0; i < at.i1; i += plan.height) {
         for (int64_t j = from; j < to; j += kTileCols<T>)
-          tile(at, a, i, j, {b_panel(at.batch, 0, at.k0).data, 0});
+          tile(at, a, i, j, j == 0 ? next_rows(a, i - at.i0, length) : Ahead<T>{a.data, 0});
       }
     }
     return;
@@ -292,6 +315,7 @@ void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
   for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
     Ahead<T> ahead = next_panel(at, j);
     for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+      if (g.n <= kTileCols<T>) ahead = next_rows(a, i - at.i0, length);
       tile(at, a, i, j, ahead);
       ahead.data += ahead.next;
     }
@@ -360,7 +384,7 @@ int64_t part_workspace(const Gemm<T>& g, const GemmParts& parts) {
 
 template <class T>
 int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& product) {
-  const Gemm<T> g = with_most_of_k(product);
+  const Gemm<T> g = with_ways(stream, product);
   const GemmParts parts = cut_gemm(stream, g);
   return min<int64_t>(parts.count(), stream->threads) * part_workspace(g, parts);
 }
@@ -375,7 +399,7 @@ int64_t most_part_workspace(int64_t n, int64_t k) {
 
 template <class T>
 void run_gemm(const dt_stream* stream, const Gemm<T>& product, void* workspace) {
-  const Gemm<T> g = with_most_of_k(product);
+  const Gemm<T> g = with_ways(stream, product);
   const GemmParts parts = cut_gemm(stream, g);
   const int64_t bytes = part_workspace(g, parts);
   char* const scratch = static_cast<char*>(workspace);

@@ -27,8 +27,10 @@ struct Gemm {
   // If not 0, only so much of k follows its strides: a and b are the sides of a sum over products
   // of such pieces, which lie a_piece and b_piece apart.
   int64_t piece, a_piece, b_piece;
-  // How many terms of a sum are added up before they join y; run_gemm says it for all parts.
+  // What run_gemm says for all parts: how many terms of a sum are added up before they join y, and
+  // whether a set of the first-level cache holds twelve lines.
   int64_t most_of_k;
+  bool has_wide_cache;
 };
 
 // Bytes that run_gemm wants to work in.

@@ -38,9 +38,9 @@ inline uint32_t packet_bytes(uint32_t bits) {
 }
 
 // Calls body(i, lanes) for a run, a vector at a time; lanes is a constant but for the last.
-template <class Body>
+template <class T = float, class Body>
 inline void for_each_vector(int64_t n, const Body& body) {
-  constexpr int64_t kLane = kLanes<float>;
+  constexpr int64_t kLane = kLanes<T>;
   int64_t i = 0;
   for (; i + kLane <= n; i += kLane) body(i, std::integral_constant<int64_t, kLane>());
   if (i < n) body(i, n - i);
@@ -71,13 +71,6 @@ inline Vector<float> passing(Vector<float> g, const uint8_t* flags, int64_t lane
   uint32_t bytes = 0;
   __builtin_memcpy(&bytes, flags, static_cast<size_t>(ceil_div(lanes, kPacket)));
   return (flag_bits() & bytes) != 0 ? g : Vector<float>{};
-}
-
-// y = g where it passes, else 0; y may be g.
-void pass_run(float* y, const float* g, const uint8_t* flags, int64_t n) {
-  for_each_vector(n, [&](int64_t i, auto lanes) {
-    store_lanes(y + i, passing(load_first(g + i, lanes), flags + i / kPacket, lanes), lanes);
-  });
 }
 
 }  // namespace

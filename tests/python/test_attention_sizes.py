@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import dumbtorch as dt
 import numpy as np
@@ -87,6 +88,28 @@ def test_queries_and_keys_differ(torch, lengths, dtype, is_causal):
     check(torch, heads(2, 1, *lengths, 24, of_values=36), dtype, is_causal=is_causal)
 
 
+@pytest.mark.parametrize("lengths", ((5, 7), (37, 61), (200, 193)))
+@pytest.mark.parametrize("features", (1, 33, 301))
+@pytest.mark.parametrize("is_causal", (False, True))
+def test_odd_features_of_bfloat16(torch, lengths, features, is_causal):
+    """Instructions multiply pairs: of an odd number the last has no neighbour."""
+    check(torch, heads(1, 3, *lengths, features), "bfloat16", is_causal=is_causal)
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="of processors")
+@pytest.mark.parametrize("isa", ("v3", "v4-no-amx"))
+def test_bfloat16_with_other_instructions(isa):
+    """As floats, and in vectors where this processor has tiles."""
+    needed = {"v3": "avx2", "v4-no-amx": "amx_bf16"}[isa]
+    if needed not in Path("/proc/cpuinfo").read_text():
+        pytest.skip("the tests above take this way, or none")
+    tests = [sys.executable, "-m", "pytest", __file__, "-k", "bfloat16 and not other"]
+    done = subprocess.run(
+        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shared", (1, 2, 3))
 def test_shared_heads(torch, dtype, shared):
@@ -142,14 +165,15 @@ def test_strides(torch, dtype, order):
 
 
 @pytest.mark.skipif(DEVICE != "cpu", reason="of threads")
+@pytest.mark.parametrize("dtype", ("float32", "bfloat16"))
 @pytest.mark.parametrize("count", (1, 3, 20))
-def test_threads(count):
+def test_threads(count, dtype):
     """However many heads there are: few are cut into parts."""
-    arrays = numbers("float32", *heads(1, count, 500, 700, 32))
+    arrays = numbers(dtype, *heads(1, count, 500, 700, 32))
     dt.set_num_threads(1)
-    alone = results(dt, arrays, "float32", is_causal=True)
+    alone = results(dt, arrays, dtype, is_causal=True)
     dt.set_num_threads(3)
-    for one, many in zip(alone, results(dt, arrays, "float32", is_causal=True), strict=True):
+    for one, many in zip(alone, results(dt, arrays, dtype, is_causal=True), strict=True):
         assert np.array_equal(one, many)
 
 

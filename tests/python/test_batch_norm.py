@@ -64,6 +64,22 @@ def test_variance_of_a_constant(value, eps, both, same):
     same(*both(run))
 
 
+@pytest.mark.parametrize("shape", [(3, 5, 7, 9), (1, 33, 1, 3), (45, 19)])
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+def test_variance_around_a_large_mean(shape, mean):
+    """With channels last positions are added as floats, relative to one of them: no digits are lost."""
+    x = (np.random.default_rng(2).standard_normal(shape) + mean).astype(np.float32)
+    moments = [dt.zeros(shape[1]), dt.ones(shape[1])]
+    images = dt.tensor(x)
+    if len(shape) == 4:
+        images = images.contiguous(memory_format=dt.channels_last)
+    dt.nn.functional.batch_norm(images, *moments, training=True, momentum=1.0)
+    axes = (0, *range(2, len(shape)))
+    truth = x.astype(np.float64)
+    np.testing.assert_allclose(moments[0].numpy(), truth.mean(axes), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(moments[1].numpy(), truth.var(axes, ddof=1), rtol=2e-6)
+
+
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_what_is_no_number_stays_in_its_channel(bad, both, same):
     def run(t):

@@ -21,6 +21,14 @@ FEW_PIXELS = [
     (9, 1, 512, (4, 4), (6, 6), 1, 0),
     (2, 96, 48, (3, 3), (5, 5), 3, 0),
 ]
+FEW_WEIGHTS = [  # images, channels in and out, image
+    (2, 16, 96, (40, 37)),
+    (3, 24, 17, (33, 31)),
+    (1, 33, 8, (47, 50)),
+    (8, 40, 9, (3, 5)),
+    (5, 100, 130, (1, 1)),
+    (1, 9, 10, (1, 2)),
+]
 
 
 def results(t, dtype, case, transposed, last):
@@ -70,5 +78,40 @@ def test_another_way(case, transposed, last, torch):
                 assert got.shape == want.shape
                 assert np.abs(got - want).max(initial=0) <= tolerance * np.abs(want).max(initial=0)
             assert each[0][0].stride() == truth[0].stride()
+    finally:
+        dt.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("case", FEW_WEIGHTS, ids=str)
+def test_weights_of_a_kernel_of_one_element(case, cut, torch):
+    """With channels last both sides are read where they are, and what lies between channels that are cut out of more is
+    not theirs."""
+    n, c, o, image = case
+    rng = np.random.default_rng(5)
+    arrays = rng.standard_normal((n, c, *image)), rng.standard_normal((n, o, *image))
+
+    def side(t, array, dtype):
+        if not cut:
+            return t.tensor(array, dtype=dtype).contiguous(memory_format=t.channels_last)
+        wide = t.full((n, array.shape[1] + 7, *image), float("nan"), dtype=dtype)
+        wide = wide.contiguous(memory_format=t.channels_last)
+        wide[:, 3:-4] = t.tensor(array, dtype=dtype)
+        return wide[:, 3:-4]
+
+    def gradient(t, dtype):
+        x, g = (side(t, array, dtype) for array in arrays)
+        weight = t.ones(o, c, 1, 1, dtype=dtype, requires_grad=True)
+        return t.autograd.grad(t.nn.functional.conv2d(x, weight), weight, g)[0]
+
+    want = gradient(torch, torch.float64).numpy()
+    threads = dt.get_num_threads()
+    try:
+        for dtype, tolerance in ((dt.float32, 1e-5), (dt.float64, 1e-13)):
+            dt.set_num_threads(1)
+            alone = gradient(dt, dtype).numpy()
+            dt.set_num_threads(3)
+            assert np.array_equal(alone, gradient(dt, dtype).numpy())
+            assert np.abs(alone - want).max() <= tolerance * np.abs(want).max()
     finally:
         dt.set_num_threads(threads)
