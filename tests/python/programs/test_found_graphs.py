@@ -17,6 +17,30 @@ x3.backward()
 """
 
 FOUND = {
+    "what takes no part in an extreme is written": """
+x1, x2 = t.ones(1, 1, requires_grad=True), t.zeros(1, 1)
+x3 = t.scatter_reduce(x2, 0, t.tensor([[0]]), x1, "amax", include_self=False)
+x2 += 1
+x3.backward()
+""",
+    "what index_copy has copied is written": """
+x1, x2 = t.zeros(2), t.tensor([0])
+x3 = t.ones(1, requires_grad=True)
+x4 = t.index_copy(x1, 0, x2, x3)
+x5 = t.zeros(2)
+x5[:1].index_copy_(0, x2, x3)
+with t.no_grad():
+    x3.clamp_(0.0)
+x4.sum().backward()
+""",
+    "what index_copy has copied into a view is written": """
+x2, x3 = t.tensor([0]), t.ones(1, requires_grad=True)
+x5 = t.zeros(2)
+x5[:1].index_copy_(0, x2, x3)
+with t.no_grad():
+    x3.clamp_(0.0)
+x5.sum().backward()
+""",
     "an optimizer of a tensor and a view of it": """
 x1 = t.ones(4)
 x2 = x1[:2].requires_grad_()
