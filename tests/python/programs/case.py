@@ -82,6 +82,11 @@ class Case:
         nodes = {n for x in self.derived for n in graph_of(x)}
         return any(x.grad_fn in nodes for x in made)
 
+    def passes_layer(self, kind: str) -> bool:
+        """Whether it has one of what such a layer gave."""
+        layers = re.findall(rf"^(m\d+) = .*\b{kind}\(", self.history, re.M)
+        return len(layers) > 0 and self.passes(f"(?:{'|'.join(layers)})")
+
     @property
     def wanted(self) -> list[torch.Tensor]:
         """The tensors whose gradients are asked for; none of them: all leaves'."""

@@ -176,7 +176,8 @@ def _(c: Case) -> bool:
 
 @documented("**`interpolate`**")
 def _(c: Case) -> bool:
-    if "interpolate(" not in c.statement or is_derivative(c) or not only_the_infinite_differs(c):
+    resized = re.search(r"interpolate\(|Upsample\(", c.called) is not None
+    if not resized or is_derivative(c) or not only_the_infinite_differs(c):
         return False
     given = (x for x in c.used if x is not c.theirs)
     return any(n == m for x in given for n, m in zip(x.shape[2:], c.theirs.shape[2:]))

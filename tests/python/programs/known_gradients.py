@@ -259,7 +259,7 @@ def _(c: Case) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.ours == "True"
-    return more and c.passes("rms_norm")
+    return more and (c.passes("rms_norm") or c.passes_layer("RMSNorm"))
 
 
 # How many elements differ.

@@ -32,6 +32,7 @@ from .exact import (
     is_result_of,
     is_rounding,
     is_unsteady,
+    is_within_noise,
     magnitudes,
     may_be_rounding,
 )
@@ -378,6 +379,12 @@ def _(c: Case) -> bool:
         return False
     itself = r"\((x\d+), (?:\w+=)?\1\b|(x\d+)\.\w+\((?:\w+=)?\2\b|(x\d+) / \3\b"
     return re.search(itself, c.history) is not None and is_unsteady(c)
+
+
+# What is left of gradients that cancel, as by both operands of a quotient that are made of one tensor.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and is_derivative(c) and is_within_noise(c)
 
 
 # What is left of huge terms that cancel decides on which side an activation is flat.

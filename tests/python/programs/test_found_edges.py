@@ -8,6 +8,18 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "what cancels in the gradient of a quotient": """
+x1 = t.arange(27).mul(2).sub(50).div(25).reshape((9, 3)).requires_grad_()
+x2 = x1.relu() / x1
+x3 = t.nn.functional.log_softmax(x2, 0)
+x4, = t.autograd.grad(x3.square().sum(), x2, create_graph=True)
+x4.square().sum().backward()
+""",
+    "an infinity is made one element by a layer": """
+m1 = t.nn.Upsample(size=1, mode="linear")
+x1 = t.tensor([[[t.inf]]])
+x2 = m1(x1)
+""",
     "a margin of a number that wraps around": """
 x1, x2 = t.zeros(1, 1, dtype=t.uint8), t.zeros(1, dtype=t.int64)
 x3 = t.nn.functional.pad(x1, (0, 1), value=255)
@@ -206,6 +218,13 @@ x4 = t.nn.Sequential(m1, t.nn.ReLU6())(x1)
 
 # What only a part of a predicate's sentence is about, and must be found still.
 WRONG = {
+    "the gradient of a quotient": (
+        "true_divide",
+        """
+x1 = t.tensor([-1.0, 0.08], requires_grad=True)
+t.true_divide(x1.relu(), x1).sum().backward()
+""",
+    ),
     "a gradient of hardshrink whose bound is NaN": (
         "nn.functional.hardshrink",
         """

@@ -17,6 +17,28 @@ x3.backward()
 """
 
 FOUND = {
+    "the logits of one row are written": """
+x1 = t.tensor([0.5, 1.0], requires_grad=True)
+x2 = t.nn.functional.cross_entropy(x1, t.tensor(0))
+with t.no_grad():
+    x1.sub_(x1)
+x2.backward()
+""",
+    "what has been padded by its own elements is written": """
+m1, m2 = t.nn.ReplicationPad3d(0), t.nn.ReflectionPad2d(1)
+x1, x2 = t.ones(1, 1, 1, 1, requires_grad=True), t.ones(1, 2, 2, requires_grad=True)
+x3, x4 = m1(x1), m2(x2)
+with t.no_grad():
+    _ = x1.log_(), x2.log_()
+x3.backward()
+x4.sum().backward()
+""",
+    "a constant that RMSNorm has normalised": """
+m1 = t.nn.RMSNorm(2)
+x1 = t.tensor([[1.0, 2.0]])
+x2 = m1(x1)
+x2.sum().backward(create_graph=True)
+""",
     "what takes no part in an extreme is written": """
 x1, x2 = t.ones(1, 1, requires_grad=True), t.zeros(1, 1)
 x3 = t.scatter_reduce(x2, 0, t.tensor([[0]]), x1, "amax", include_self=False)
