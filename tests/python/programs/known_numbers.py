@@ -6,7 +6,6 @@ import math
 import re
 
 import torch
-from torch.autograd.graph import Node
 
 from .case import (
     Case,
@@ -239,22 +238,6 @@ def is_singular(x: torch.Tensor, nearly: float) -> bool:
     return bool((sizes[..., -1] <= nearly * sizes[..., 0]).any())
 
 
-# What is left of gradients that cancel: those of two elements do but for what eps makes of them.
-@documented("**Rounding**")
-def _(c: Case) -> bool:
-    pairs = any(normalises_pairs(n) for x in c.derived for n in graph_of(x))
-    return c.aspect == "values" and pairs and may_be_rounding(c)
-
-
-def normalises_pairs(node: Node) -> bool:
-    if node.name() == "NativeLayerNormBackward0":
-        return math.prod(node._saved_normalized_shape) == 2
-    if node.name() != "NativeBatchNormBackward0":
-        return False
-    batch, _, *positions = node._input_metadata[0].shape
-    return math.prod([batch, *positions]) == 2
-
-
 # What is left of equal elements without their mean.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -406,23 +389,6 @@ def has_constant_channel(x: torch.Tensor) -> bool:
         return False
     channels = x.detach().transpose(0, 1).flatten(1)
     return bool((channels == channels[:, :1]).all(1).any())
-
-
-@documented("**`batch_norm`** of infinities")
-def _(c: Case) -> bool:
-    normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
-    huge = any(largest(x) > math.sqrt(torch.finfo(x.dtype).max) for x in c.floats)
-
-    def lost(ours, theirs):
-        return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
-
-    return bool(normalises) and huge and all_that_differ(c, lost)
-
-
-@documented("**`batch_norm`** of infinities")
-def _(c: Case) -> bool:
-    running = c.aspect == "values" and "running_" in c.difference.place
-    return running and "nan" in c.difference.ours and "inf" in c.difference.theirs
 
 
 @documented("**Infinities** in a backward")

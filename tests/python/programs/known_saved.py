@@ -78,6 +78,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "NllLoss2DBackward0": "self|target|weight|total_weight",
     "PdistBackward0": "self",
     "PowBackward1": "result",
+    "PowBackward2": "exponent",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
     "PutBackward0": "source",
@@ -446,7 +447,7 @@ def _(c: Case) -> bool:
 
 def is_behind_bias(node: Node, asked: set[Node]) -> bool:
     """Whether it adds a bias to a product, and that alone leads to what is asked for."""
-    products = ("UnsafeView", "View", "Mm", "Bmm", "Mv")
+    products = ("UnsafeView", "View", "Squeeze", "Mm", "Bmm", "Mv")
     ends = [n for n, _ in node.next_functions if n]
     factors = [n for n in ends if n.name().startswith(products)]
     biases = [n for n in ends if n not in factors]

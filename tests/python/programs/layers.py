@@ -166,7 +166,11 @@ DIFFERENTIATED = (
 
 
 def transform(p: Program) -> None:
-    x = p.existing(lambda x: x.is_floating_point() and x.dim() == 2 and 0 < x.numel() < 200)
+    def fits(x) -> bool:
+        # Of NaN rows become columns: derivatives come forwards in PyTorch, backwards here.
+        return x.is_floating_point() and x.dim() == 2 and 0 < x.numel() < 200 and x.isfinite().all()
+
+    x = p.existing(fits)
     y = p.existing(lambda x: x.is_floating_point() and not x.requires_grad)
     f = p.rng.choice(DIFFERENTIATED)
     # How results lie in memory is another matter.

@@ -17,6 +17,39 @@ x3.backward()
 """
 
 FOUND = {
+    "a power of a number whose exponent is written": """
+x1 = t.tensor([[1.0, -1.0]], requires_grad=True)
+x2 = x1 * 2
+x3 = x2.movedim(0, 1)
+x4 = 0.0**x3
+x2[x2 < 0] = 0.0
+x5, = t.autograd.grad(x4.sum(), [x1], t.tensor(1.0))
+""",
+    "the bias of a vector's product, asked for a second time": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = x1.broadcast_to((3,))
+x3 = t.nn.functional.linear(x1, t.ones(3, 1), bias=x2)
+x3.sum().backward()
+x4, = t.autograd.grad(x3.mean(), [x2])
+""",
+    "a constant that GroupNorm has normalised": """
+m1 = t.nn.GroupNorm(1, 2)
+x1 = t.tensor([[1.0, 2.0]])
+x2 = m1(x1)
+x2.mean().backward(create_graph=True)
+""",
+    "a third derivative of what is normalised": """
+x1 = t.tensor([[[0.0, 0.5, 2.0]]], requires_grad=True)
+m1 = t.nn.InstanceNorm1d(1)
+x2 = m1(x1)
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.square().sum(), x1, create_graph=True)
+(x4 * t.tensor([-1.0, 1.0, 3.0])).sum().backward()
+""",
+    "a threshold in expanded memory": """
+x1 = t.zeros(1, 1).expand(1, 2)
+x2 = t.nn.functional.threshold(x1, 0.0, 0.0, inplace=True)
+""",
     "the logits of one row are written": """
 x1 = t.tensor([0.5, 1.0], requires_grad=True)
 x2 = t.nn.functional.cross_entropy(x1, t.tensor(0))
