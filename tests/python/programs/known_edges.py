@@ -203,6 +203,14 @@ def _(c: Case) -> bool:
     return weighs and all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
 
 
+# Of a weight that is 0.
+@documented("**`interpolate`**")
+def _(c: Case) -> bool:
+    called = re.search(r"(interpolate|Upsample)\(.*linear", c.called) is not None
+    infinite = any(bool(x.isinf().any()) for x in c.used if x is not c.theirs)
+    return called and infinite and not is_derivative(c) and only_theirs_is_nan(c)
+
+
 # A flag by position, which PyTorch takes for another one.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

@@ -8,6 +8,12 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "an infinity that has no weight": """
+m1 = t.nn.Upsample(size=2, mode="linear")
+x1 = t.tensor([[[t.inf]], [[-1.0]]])
+x2 = m1(x1)
+x3 = t.nn.functional.interpolate(x1[..., None], size=(2, 3), mode="bilinear", align_corners=True)
+""",
     "what cancels in the gradient of a quotient": """
 x1 = t.arange(27).mul(2).sub(50).div(25).reshape((9, 3)).requires_grad_()
 x2 = x1.relu() / x1
