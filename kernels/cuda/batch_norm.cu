@@ -334,8 +334,8 @@ int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
   if (!call.y) return DT_KERNEL_OK;
   const dt_view& y = *call.y;
-  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight),
-                           ChannelNumbers<T>(call.bias), call.training};
+  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight), ChannelNumbers<T>(call.bias),
+                           call.training};
   const dt_view* views[] = {&y, &x};
   return visit_walk<T>(stream, views, 2, [&](const ChannelShape& s, auto columns, auto width) {
     if (s.count() == 0) return int32_t{DT_KERNEL_OK};
@@ -352,8 +352,8 @@ int32_t forward_relu(const dt_stream* stream, const calls::BatchNormRelu& call) 
   if (!has_flagged_walk<T>({&y, &x, call.addend})) return DT_KERNEL_UNSUPPORTED;
   V *mean = static_cast<V*>(call.mean.data), *rstd = static_cast<V*>(call.rstd.data);
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
-  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight),
-                           ChannelNumbers<T>(call.bias), call.training};
+  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight), ChannelNumbers<T>(call.bias),
+                           call.training};
   const ChannelShape s = flagged_shape<T>(stream, x);
   return launch(stream, normalize_relu<T, kWidth>, s.blocks(), kChannelThreads, 0, Image<T>(y),
                 Flags<T, kWidth>(call.flags, s), Image<const T>(x), Image<const T>(call.addend),

@@ -227,8 +227,8 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
            if (call.wants(1))
              call.results[1] = linalg_lu_solve(factors, order, call.grad(), left, !adjoint);
            if (call.wants(0)) {
-             call.results[0] = solution_gradient(call.grad(), factors, order, x.get(call.node),
-                                                 left, adjoint);
+             call.results[0] =
+                 solution_gradient(call.grad(), factors, order, x.get(call.node), left, adjoint);
            }
          });
   return x;
