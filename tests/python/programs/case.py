@@ -58,7 +58,7 @@ class Case:
     @property
     def called(self) -> str:
         """The statement, and what made the modules that it calls."""
-        modules = tuple(f"{m} = " for m in re.findall(r"\b(m\d+)\(", self.statement))
+        modules = tuple(f"{m} = " for m in re.findall(r"\b(m\d+)[(,]", self.statement))
         made = [s for s in self.history.split("\n") if modules and s.startswith(modules)]
         return "\n".join([self.statement, *made])
 

@@ -8,6 +8,11 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "equal elements that a layer normalises with other weights": """
+m1 = t.nn.BatchNorm2d(3)
+x1 = t.full((2, 3, 3, 2), 2.0).sin()
+x2 = t.func.functional_call(m1, {n: w * 2 for n, w in m1.named_parameters()}, (x1,))
+""",
     "an infinity that has no weight": """
 m1 = t.nn.Upsample(size=2, mode="linear")
 x1 = t.tensor([[[t.inf]], [[-1.0]]])
