@@ -364,10 +364,12 @@ def _(c: Case) -> bool:
     return re.search(itself, c.history) is not None and is_unsteady(c)
 
 
-# What is left of gradients that cancel, as by both operands of a quotient that are made of one tensor.
+# What is left of gradients that cancel, as by both operands of a quotient that are made of one tensor, or of distances
+# that are large.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and is_derivative(c) and is_within_noise(c)
+    cancels = is_derivative(c) or re.search("triplet_margin|TripletMargin", c.called) is not None
+    return c.aspect == "values" and cancels and is_within_noise(c)
 
 
 # What is left of huge terms that cancel decides on which side an activation is flat.
