@@ -26,6 +26,7 @@ struct GridDim {
   int64_t size, reach;  // 0: nearest, 1: linear, 2: cubic
   int64_t padding;
   bool align_corners;
+  bool of_volume;
 
   DT_MATH int64_t count() const { return reach == 0 ? 1 : 2 * reach; }
 
@@ -65,6 +66,9 @@ struct GridDim {
   }
 
   DT_MATH Taps<T> linear_taps(Place<T> p) const {
+    // Infinitely far from a volume there is nothing, as in PyTorch; from an image NaN.
+    const bool is_finite = p.at - p.at == 0;
+    if (of_volume && padding == kZeros && !is_finite) return {{-1, -1}, {}, {}};
     const T first = math::floor(p.at), rest = p.at - first;
     return {{inside(first), inside(first + 1)}, {1 - rest, rest}, {-p.slope, p.slope}};
   }

@@ -9728,6 +9728,18 @@ DT_MUST_CHECK DT_API dt_status dt_pad(
     dt_tensor *input, const int64_t *pad, int64_t pad_n, dt_padding_mode mode,
     dt_scalar_kind value_kind, int64_t value_i, double value_f, dt_tensor **out) DT_NOEXCEPT;
 
+/** Adds elements that are all one number around the input.
+ * @param input The input tensor.
+ * @param pad How many elements go before and behind the last dimension, then those of the dimension
+ *   before it, and so on; negative ones take elements away.
+ * @param value The number of the new elements: an integer stays one, where pad takes it for a
+ *   float. PyTorch's default: 0.
+ * @throws RuntimeError: there are too many numbers or an odd count, a size would be negative, or
+ *   the number does not fit into the dtype. */
+DT_MUST_CHECK DT_API dt_status dt_constant_pad_nd(
+    dt_tensor *input, const int64_t *pad, int64_t pad_n, dt_scalar_kind value_kind, int64_t value_i,
+    double value_f, dt_tensor **out) DT_NOEXCEPT;
+
 /** Moves elements along dimensions; those that leave at the end come back at the start.
  * @param input The input tensor.
  * @param shifts By how many places, for each dimension.

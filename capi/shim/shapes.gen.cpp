@@ -23,6 +23,19 @@ dt_status dt_pad(
   });
 }
 
+dt_status dt_constant_pad_nd(
+    dt_tensor *input, const int64_t *pad, int64_t pad_n, dt_scalar_kind value_kind, int64_t value_i,
+    double value_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("constant_pad_nd", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto pad_ = list(pad, pad_n, "pad");
+    const Scalar value_ = scalar(value_kind, value_i, value_f, "value");
+    need(out, "out");
+    put(out, dt::constant_pad_nd(input_, pad_, value_));
+  });
+}
+
 dt_status dt_roll(
     dt_tensor *input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n,
     dt_tensor **out) noexcept {

@@ -22,6 +22,7 @@ namespace dt {
 Tensor pad(
     const Tensor& input, IntList pad, PaddingMode mode = PaddingMode::kConstant,
     const std::optional<Scalar>& value = {});
+Tensor constant_pad_nd(const Tensor& input, IntList pad, const Scalar& value = 0);
 Tensor roll(const Tensor& input, IntList shifts, IntList dims = {});
 Tensor rot90(const Tensor& input, int64_t k = 1, IntList dims = {0, 1});
 Tensor fliplr(const Tensor& input);

@@ -29,7 +29,7 @@ class Sampler {
   Sampler(const Call& call, const dt_view& x, const dt_view& grid)
       : dims_(x.ndim - 2), grid_(data<const T>(grid)) {
     for (int d = 0; d < dims_; ++d) {
-      axes_[d] = {x.sizes[d + 2], call.reach, call.padding, call.align_corners};
+      axes_[d] = {x.sizes[d + 2], call.reach, call.padding, call.align_corners, dims_ == 3};
       plane_ *= x.sizes[d + 2];
       places_ *= grid.sizes[d + 1];
     }

@@ -17,13 +17,23 @@ namespace {
 
 // ---- forward: y = (x - mean) * scale + bias
 
+// What a channel is divided by without eps where its elements are equal: nothing, and so 0 is left
+// of it. Statistics that are constants are divided by as they are.
+template <class V>
+__device__ __forceinline__ V factor_of(V rstd, bool training) {
+  return training && isinf(rstd) ? V(0) : rstd;
+}
+
 template <class T>
 struct Parameters {
   using V = Widened<T>;
   const V *mean, *rstd;
   ChannelNumbers<T> weight, bias;
+  bool training;
 
-  __device__ __forceinline__ V scale(int64_t c) const { return weight.at(c, 1) * rstd[c]; }
+  __device__ __forceinline__ V scale(int64_t c) const {
+    return weight.at(c, 1) * factor_of(rstd[c], training);
+  }
   __device__ __forceinline__ V shift(int64_t c) const { return bias.at(c, 0); }
 };
 
@@ -185,14 +195,14 @@ __global__ void __launch_bounds__(kChannelThreads, kChannelBlocks)
 template <class T>
 __global__ void parameter_gradients(ChannelNumbers<T> gweight, ChannelNumbers<T> gbias,
                                     Pair<Widened<T>>* lines, const Pair<double>* partial,
-                                    const Widened<T>* rstd, ChannelShape s) {
+                                    const Widened<T>* rstd, bool training, ChannelShape s) {
   using V = Widened<T>;
   begin_kernel();
   const int64_t channel = (int64_t{blockIdx.x} * blockDim.x + threadIdx.x) / kWarp;
   if (channel >= s.channels) return;
   const Pair<double> total = channel_total(partial, s, channel);
   if (threadIdx.x % kWarp != 0) return;
-  const double r = static_cast<double>(rstd[channel]), count = s.elements();
+  const double r = static_cast<double>(factor_of(rstd[channel], training)), count = s.elements();
   lines[channel] = {static_cast<V>(total.second * r * r / count),
                     static_cast<V>(total.first / count)};
   if (gweight) gweight.set(channel, static_cast<V>(total.second * r));
@@ -324,8 +334,8 @@ int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
   if (!call.y) return DT_KERNEL_OK;
   const dt_view& y = *call.y;
-  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight),
-                           ChannelNumbers<T>(call.bias)};
+  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight), ChannelNumbers<T>(call.bias),
+                           call.training};
   const dt_view* views[] = {&y, &x};
   return visit_walk<T>(stream, views, 2, [&](const ChannelShape& s, auto columns, auto width) {
     if (s.count() == 0) return int32_t{DT_KERNEL_OK};
@@ -342,8 +352,8 @@ int32_t forward_relu(const dt_stream* stream, const calls::BatchNormRelu& call) 
   if (!has_flagged_walk<T>({&y, &x, call.addend})) return DT_KERNEL_UNSUPPORTED;
   V *mean = static_cast<V*>(call.mean.data), *rstd = static_cast<V*>(call.rstd.data);
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
-  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight),
-                           ChannelNumbers<T>(call.bias)};
+  const Parameters<T> p = {mean, rstd, ChannelNumbers<T>(call.weight), ChannelNumbers<T>(call.bias),
+                           call.training};
   const ChannelShape s = flagged_shape<T>(stream, x);
   return launch(stream, normalize_relu<T, kWidth>, s.blocks(), kChannelThreads, 0, Image<T>(y),
                 Flags<T, kWidth>(call.flags, s), Image<const T>(x), Image<const T>(call.addend),
@@ -371,7 +381,7 @@ int32_t channel_sums(const dt_stream* stream, const Call& call, const Visit& vis
     if (code != DT_KERNEL_OK) return code;
     return launch(stream, parameter_gradients<T>, warps_for(s.channels), kChannelThreads, 0,
                   ChannelNumbers<T>(call.gweight), ChannelNumbers<T>(call.gbias), of_channels,
-                  static_cast<const Pair<double>*>(partial), rstd, s);
+                  static_cast<const Pair<double>*>(partial), rstd, call.training, s);
   });
 }
 
@@ -387,7 +397,7 @@ int32_t backward_by(const dt_stream* stream, const Call& call, const dt_view* ga
   const dt_view &gx = *call.gx, &g = call.g, &x = call.x;
   const Parameters<T> p = {static_cast<const Widened<T>*>(call.mean.data),
                            static_cast<const Widened<T>*>(call.rstd.data),
-                           ChannelNumbers<T>(call.weight), ChannelNumbers<T>(nullptr)};
+                           ChannelNumbers<T>(call.weight), ChannelNumbers<T>(nullptr), training};
   const dt_view* views[] = {&gx, &g, &x};
   return visit(views, 3, [&](const ChannelShape& s, auto columns, auto width, auto pass) {
     if (s.count() == 0) return int32_t{DT_KERNEL_OK};

@@ -64,7 +64,8 @@ int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& c
                          1,
                          1};
     for (int d = 0; d < kernel.dims; ++d) {
-      kernel.axes[d] = {x.sizes[d + 2], call.reach, call.padding, call.align_corners};
+      kernel.axes[d] = {x.sizes[d + 2], call.reach, call.padding, call.align_corners,
+                        kernel.dims == 3};
       kernel.plane *= x.sizes[d + 2];
       kernel.places *= grid.sizes[d + 1];
     }

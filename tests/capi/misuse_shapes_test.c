@@ -16,6 +16,19 @@ static void test_pad(void) {
   EXPECT(TYPE_ERROR, "pad", dt_pad(good.tensor, good.i64s, 1, DT_PADDING_MODE_CONSTANT, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
 }
 
+static void test_constant_pad_nd(void) {
+  EXPECT(HANDLE, "constant_pad_nd", dt_constant_pad_nd((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "constant_pad_nd", dt_constant_pad_nd((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "constant_pad_nd", dt_constant_pad_nd((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "constant_pad_nd", dt_constant_pad_nd(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "constant_pad_nd", dt_constant_pad_nd(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "constant_pad_nd", dt_constant_pad_nd(good.tensor, NULL, -1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "constant_pad_nd", dt_constant_pad_nd(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "constant_pad_nd", dt_constant_pad_nd(good.tensor, good.i64s, 1, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "constant_pad_nd", dt_constant_pad_nd(good.tensor, good.i64s, 1, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "constant_pad_nd", dt_constant_pad_nd(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
 static void test_roll(void) {
   EXPECT(HANDLE, "roll", dt_roll((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "roll", dt_roll((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
@@ -323,6 +336,7 @@ static void test_channel_shuffle(void) {
 int main(void) {
   misuse_begin();
   test_pad();
+  test_constant_pad_nd();
   test_roll();
   test_rot90();
   test_fliplr();

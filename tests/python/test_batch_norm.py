@@ -51,6 +51,16 @@ def test_cumulative_average_goes_on_after_loading(both, same):
     same(*both(run))
 
 
+@pytest.mark.parametrize("shape", [(2, 1, 4, 6), (48, 1), (3, 1, 7)])
+def test_a_recorded_gradient_of_a_constant_is_nothing(shape):
+    """As that which is not recorded: no rounding of the mean is left."""
+    x = dt.full(shape, -1.51)
+    weight = dt.ones(1, requires_grad=True)
+    y = dt.nn.functional.batch_norm(x, None, None, weight, training=True)
+    gradient = dt.autograd.grad(y.sum(), weight, create_graph=True)[0]
+    assert gradient.item() == 0
+
+
 @pytest.mark.parametrize("value", [0.0, 3.0, 1e4])
 @pytest.mark.parametrize("eps", [1e-5, 1e-3, 0.3])
 def test_variance_of_a_constant(value, eps, both, same):

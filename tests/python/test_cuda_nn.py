@@ -184,3 +184,34 @@ def test_means_of_large_windows(sizes, out, is_last):
         torch.tensor(given.astype(np.float64)), window, step, padding, count_include_pad=False
     )
     np.testing.assert_allclose(mean, exact.numpy(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 5), (3, 16, 4, 4)])
+@pytest.mark.parametrize("channels_last", [True, False])
+def test_nothing_is_left_of_equal_elements(sizes, channels_last):
+    """Also where no eps is added to what they are divided by; other channels are as on the CPU."""
+    x = dt.full(sizes, -1.51)
+    x[:, 1:] = dt.tensor(numbers(sizes[0], sizes[1] - 1, *sizes[2:]))
+    if channels_last and len(sizes) == 4:
+        x = x.contiguous(memory_format=dt.channels_last)
+    results = []
+    for device in ("cpu", "cuda"):
+        given = x.to(device).requires_grad_()
+        weight, bias = (dt.full((sizes[1],), v, device=device).requires_grad_() for v in (2.0, 0.5))
+        y = F.instance_norm(given, weight=weight, bias=bias, eps=0.0)
+        g = dt.linspace(-1, 1, y.numel(), device=device).reshape(sizes)
+        (y * g).sum().backward()
+        results.append([y, given.grad, weight.grad, bias.grad])
+    for ours, truth in zip(*reversed(results)):
+        np.testing.assert_allclose(wide(ours), wide(truth), rtol=1e-4, atol=1e-4)
+    assert (wide(results[1][0])[:, 0] == 0.5).all() and (wide(results[1][1])[:, 0] == 0).all()
+
+
+def test_nothing_is_infinitely_far_from_a_volume():
+    x = dt.arange(8.0, device="cuda").reshape(1, 1, 2, 2, 2).requires_grad_()
+    far = [[0.3, 0.1, 0.2], [np.inf, 0.1, 0.2], [0.1, np.nan, 0.2], [0.1, 0.2, -np.inf]]
+    grid = dt.tensor(far, device="cuda").reshape(1, 4, 1, 1, 3).requires_grad_()
+    y = F.grid_sample(x, grid, align_corners=False)
+    y.square().sum().backward()
+    assert (wide(y).ravel()[1:] == 0).all() and np.isfinite(wide(y)).all()
+    assert (wide(grid.grad).reshape(4, 3)[1:] == 0).all() and np.isfinite(wide(x.grad)).all()

@@ -123,6 +123,20 @@ def test_operators_before_the_first_call(kind, number):
         assert x in {x}
 
 
+METHODS = (
+    lambda x: x.sum(), lambda x: x.exp(), lambda x: x.view(-1), lambda x: x.clone(), lambda x: x.zero_(),
+    lambda x: x.stride(), lambda x: x.max(dim=0), lambda x: x.requires_grad_(), lambda x: x.numpy(), lambda x: x.dim(),
+    lambda x: x.backward(), lambda x: x.normal_(std=2.0),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(METHODS)))
+def test_methods_before_the_first_call(number):
+    for t in (dt, torch):
+        with pytest.raises(ValueError, match="Attempted to use an uninitialized parameter"):
+            METHODS[number](t.nn.UninitializedParameter())
+
+
 def scale(t):
     """A lazy module as users write them"""
 

@@ -142,6 +142,29 @@ def test_state_that_is_no_tensor(both):
     agree(both(run))
 
 
+def test_state_that_makes_children(both):
+    """They are there before their entries are looked for."""
+
+    def run(t):
+        class Growing(t.nn.Module):
+            def __init__(self, width):
+                super().__init__()
+                self.set_extra_state(width)
+
+            def get_extra_state(self):
+                return self.inner.out_features
+
+            def set_extra_state(self, width):
+                self.inner = t.nn.Linear(1, width)
+
+        state = t.nn.Sequential(Growing(3)).state_dict()
+        state["0.inner.bias"].copy_(t.tensor([1.0, 2.0, 3.0]))
+        net = t.nn.Sequential(Growing(1))
+        return str(net.load_state_dict(state)), net[0].inner.bias.tolist()
+
+    agree(both(run))
+
+
 def test_a_class_that_loads_in_its_own_way(both):
     def run(t):
         class Doubled(t.nn.Linear):

@@ -16350,6 +16350,28 @@ static inline dt_tensor *T_do_pad(dt_tensor *input, T_Dims pad, const T_pad_opti
   T_OPTIONS_(pad, \
     T_do_pad(input, pad, &T_pad_o), __VA_ARGS__)
 
+/** T_constant_pad_nd(input: tensor, pad: i64[], .value: scalar = 0)
+ * Adds elements that are all one number around the input. */
+typedef struct {
+  T_Number value;
+} T_constant_pad_nd_options;
+static inline T_constant_pad_nd_options T_constant_pad_nd_defaults(void) {
+  T_constant_pad_nd_options options = {{DT_SCALAR_KIND_INT, 0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_constant_pad_nd(
+    dt_tensor *input, T_Dims pad, const T_constant_pad_nd_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_constant_pad_nd(
+    input, pad.p, pad.n, options->value.kind, options->value.i, options->value.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_constant_pad_nd(...) T_constant_pad_nd_with_(__VA_ARGS__, )
+#define T_constant_pad_nd_with_(input, pad, ...) \
+  T_OPTIONS_(constant_pad_nd, \
+    T_do_constant_pad_nd(input, pad, &T_constant_pad_nd_o), __VA_ARGS__)
+
 /** T_roll(input: tensor, shifts: i64[1], .dims: i64[1] = [])
  * Moves elements along dimensions; those that leave at the end come back at the start. */
 typedef struct {

@@ -12742,6 +12742,14 @@ inline bool allclose(
   return input.allclose(other, rtol, atol, equal_nan);
 }
 
+// Adds elements that are all one number around the input.
+inline Tensor constant_pad_nd(const Tensor& input, const Ints& pad, const Scalar& value = 0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_constant_pad_nd(
+    input.handle(), pad.data(), pad.size(), value.kind(), value.i(), value.f(), &out));
+  return Tensor(out);
+}
+
 inline Tensor roll(const Tensor& input, const Ints& shifts, const Ints& dims = {}) {
   return input.roll(shifts, dims);
 }

@@ -11169,6 +11169,19 @@ func Pad(input *Tensor, pad []int, options ...PadOptions) (out *Tensor, err erro
 	return
 }
 
+// ConstantPadNdOptions are the optional arguments.
+type ConstantPadNdOptions struct {
+	// The number of the new elements: an integer stays one, where pad takes it for a float.
+	Value any
+}
+
+// ConstantPadNd: Adds elements that are all one number around the input.
+func ConstantPadNd(input *Tensor, pad []int, options ...ConstantPadNdOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(860, []any{input, pad, o.Value}, &out)
+	return
+}
+
 // RollOptions are the optional arguments.
 type RollOptions struct {
 	// The dimensions; none means the elements in row-major order.
@@ -11178,7 +11191,7 @@ type RollOptions struct {
 // Roll: Moves elements along dimensions; those that leave at the end come back at the start.
 func (x *Tensor) Roll(shifts []int, options ...RollOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(860, []any{x, shifts, o.Dims}, &out)
+	err = run(861, []any{x, shifts, o.Dims}, &out)
 	return
 }
 
@@ -11194,26 +11207,26 @@ type Rot90Options struct {
 // Rot90: Turns the input in the plane of two dimensions.
 func (x *Tensor) Rot90(options ...Rot90Options) (out *Tensor, err error) {
 	o := last(options)
-	err = run(861, []any{x, o.K, o.Dims}, &out)
+	err = run(862, []any{x, o.K, o.Dims}, &out)
 	return
 }
 
 // Fliplr: Reverses the order of elements along dimension 1.
 func (x *Tensor) Fliplr() (out *Tensor, err error) {
-	err = run(862, []any{x}, &out)
+	err = run(863, []any{x}, &out)
 	return
 }
 
 // Flipud: Reverses the order of elements along dimension 0.
 func (x *Tensor) Flipud() (out *Tensor, err error) {
-	err = run(863, []any{x}, &out)
+	err = run(864, []any{x}, &out)
 	return
 }
 
 // Tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
 // repeated.
 func (x *Tensor) Tile(dims []int) (out *Tensor, err error) {
-	err = run(864, []any{x, dims}, &out)
+	err = run(865, []any{x, dims}, &out)
 	return
 }
 
@@ -11229,7 +11242,7 @@ type RepeatInterleaveOptions struct {
 // RepeatInterleave: Repeats each slice along a dimension.
 func (x *Tensor) RepeatInterleave(repeats any, options ...RepeatInterleaveOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(865, []any{x, repeats, o.Dim, o.OutputSize}, &out)
+	err = run(866, []any{x, repeats, o.Dim, o.OutputSize}, &out)
 	return
 }
 
@@ -11243,7 +11256,7 @@ type DiagOptions struct {
 // diagonal.
 func (x *Tensor) Diag(options ...DiagOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(866, []any{x, o.Diagonal}, &out)
+	err = run(867, []any{x, o.Diagonal}, &out)
 	return
 }
 
@@ -11262,7 +11275,7 @@ type DiagEmbedOptions struct {
 // DiagEmbed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
 func (x *Tensor) DiagEmbed(options ...DiagEmbedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(867, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(868, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -11275,51 +11288,51 @@ type DiagflatOptions struct {
 // Diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
 func (x *Tensor) Diagflat(options ...DiagflatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(868, []any{x, o.Offset}, &out)
+	err = run(869, []any{x, o.Offset}, &out)
 	return
 }
 
 // BlockDiag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
 // are promoted.
 func BlockDiag(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(869, []any{tensors}, &out)
+	err = run(870, []any{tensors}, &out)
 	return
 }
 
 // Hstack: cat along dimension 1; of vectors along dimension 0.
 func Hstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(870, []any{tensors}, &out)
+	err = run(871, []any{tensors}, &out)
 	return
 }
 
 // Vstack: cat along dimension 0, with vectors as rows.
 func Vstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(871, []any{tensors}, &out)
+	err = run(872, []any{tensors}, &out)
 	return
 }
 
 // Dstack: cat along dimension 2, which vectors and matrices get.
 func Dstack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(872, []any{tensors}, &out)
+	err = run(873, []any{tensors}, &out)
 	return
 }
 
 // ColumnStack: cat along dimension 1, with vectors as columns.
 func ColumnStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(873, []any{tensors}, &out)
+	err = run(874, []any{tensors}, &out)
 	return
 }
 
 // UnravelIndex: The coordinates of positions: an int64 tensor for each dimension.
 func UnravelIndex(indices *Tensor, shape []int) (out []*Tensor, err error) {
-	err = run(874, []any{indices, shape}, &out)
+	err = run(875, []any{indices, shape}, &out)
 	return
 }
 
 // CartesianProd: All ways to choose one element of each vector: a row for each; of a single vector
 // itself.
 func CartesianProd(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(875, []any{tensors}, &out)
+	err = run(876, []any{tensors}, &out)
 	return
 }
 
@@ -11335,7 +11348,7 @@ type CombinationsOptions struct {
 // Combinations: All ways to choose r elements in order: a row for each.
 func (x *Tensor) Combinations(options ...CombinationsOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(876, []any{x, o.R, o.WithReplacement}, &out)
+	err = run(877, []any{x, o.R, o.WithReplacement}, &out)
 	return
 }
 
@@ -11354,7 +11367,7 @@ type TrilIndicesOptions struct {
 // TrilIndices: Rows and columns of the lower triangle's elements: [2, count].
 func TrilIndices(row int, col int, options ...TrilIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(877, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(878, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
@@ -11373,13 +11386,13 @@ type TriuIndicesOptions struct {
 // TriuIndices: Rows and columns of the upper triangle's elements: [2, count].
 func TriuIndices(row int, col int, options ...TriuIndicesOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(878, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
+	err = run(879, []any{row, col, o.Offset, o.Dtype, o.Device}, &out)
 	return
 }
 
 // SelectScatter: A copy of the input with src as one slice along a dimension.
 func (x *Tensor) SelectScatter(src *Tensor, dim int, index int) (out *Tensor, err error) {
-	err = run(879, []any{x, src, dim, index}, &out)
+	err = run(880, []any{x, src, dim, index}, &out)
 	return
 }
 
@@ -11401,7 +11414,7 @@ type SliceScatterOptions struct {
 // SliceScatter: A copy of the input with src in a range of a dimension.
 func (x *Tensor) SliceScatter(src *Tensor, options ...SliceScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(880, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(881, []any{x, src, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -11420,7 +11433,7 @@ type DiagonalScatterOptions struct {
 // DiagonalScatter: A copy of the input with src as a diagonal.
 func (x *Tensor) DiagonalScatter(src *Tensor, options ...DiagonalScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(881, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(882, []any{x, src, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -11433,7 +11446,7 @@ type AsStridedScatterOptions struct {
 // AsStridedScatter: A copy of the input with src written where as_strided looks.
 func (x *Tensor) AsStridedScatter(src *Tensor, size []int, stride []int, options ...AsStridedScatterOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(882, []any{x, src, size, stride, o.StorageOffset}, &out)
+	err = run(883, []any{x, src, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -11453,7 +11466,7 @@ type Im2colOptions struct {
 // windows]. functional.unfold in PyTorch.
 func Im2col(input *Tensor, kernelSize []int, options ...Im2colOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(883, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(884, []any{input, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
@@ -11472,28 +11485,28 @@ type FoldOptions struct {
 // Fold: Adds up windows to images: the gradient of unfold.
 func Fold(input *Tensor, outputSize []int, kernelSize []int, options ...FoldOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(884, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
+	err = run(885, []any{input, outputSize, kernelSize, o.Dilation, o.Padding, o.Stride}, &out)
 	return
 }
 
 // PixelShuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
 // [..., channels, height * r, width * r].
 func PixelShuffle(input *Tensor, upscaleFactor int) (out *Tensor, err error) {
-	err = run(885, []any{input, upscaleFactor}, &out)
+	err = run(886, []any{input, upscaleFactor}, &out)
 	return
 }
 
 // PixelUnshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
 // [..., channels * r * r, height, width].
 func PixelUnshuffle(input *Tensor, downscaleFactor int) (out *Tensor, err error) {
-	err = run(886, []any{input, downscaleFactor}, &out)
+	err = run(887, []any{input, downscaleFactor}, &out)
 	return
 }
 
 // ChannelShuffle: Puts the first channels of all groups in front, then their second ones, and so
 // on.
 func ChannelShuffle(input *Tensor, groups int) (out *Tensor, err error) {
-	err = run(887, []any{input, groups}, &out)
+	err = run(888, []any{input, groups}, &out)
 	return
 }
 
@@ -11513,7 +11526,7 @@ type SortOptions struct {
 // they were (int64).
 func (x *Tensor) Sort(options ...SortOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(888, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
+	err = run(889, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
 	return
 }
 
@@ -11532,13 +11545,13 @@ type ArgsortOptions struct {
 // Argsort: The positions of the elements in sorted order (int64).
 func (x *Tensor) Argsort(options ...ArgsortOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(889, []any{x, o.Dim, o.Descending, o.Stable}, &out)
+	err = run(890, []any{x, o.Dim, o.Descending, o.Stable}, &out)
 	return
 }
 
 // Msort: Sorts along the first dimension.
 func (x *Tensor) Msort() (out *Tensor, err error) {
-	err = run(890, []any{x}, &out)
+	err = run(891, []any{x}, &out)
 	return
 }
 
@@ -11558,7 +11571,7 @@ type TopkOptions struct {
 // elements, the best first, and where they are (int64).
 func (x *Tensor) Topk(k int, options ...TopkOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(891, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
+	err = run(892, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
 	return
 }
 
@@ -11575,14 +11588,14 @@ type KthvalueOptions struct {
 // of equal ones the one that a stable sort puts there.
 func (x *Tensor) Kthvalue(k int, options ...KthvalueOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(892, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(893, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
 // the gradient.
 func (x *Tensor) Median() (out *Tensor, err error) {
-	err = run(893, []any{x}, &out)
+	err = run(894, []any{x}, &out)
 	return
 }
 
@@ -11596,14 +11609,14 @@ type MedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) MedianDim(dim int, options ...MedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(894, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(895, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
 // Nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
 // the gradient.
 func (x *Tensor) Nanmedian() (out *Tensor, err error) {
-	err = run(895, []any{x}, &out)
+	err = run(896, []any{x}, &out)
 	return
 }
 
@@ -11617,7 +11630,7 @@ type NanmedianDimOptions struct {
 // where they are (int64).
 func (x *Tensor) NanmedianDim(dim int, options ...NanmedianDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(896, []any{x, dim, o.Keepdim}, &values, &indices)
+	err = run(897, []any{x, dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -11634,7 +11647,7 @@ type ModeOptions struct {
 // elements, and the positions of the last of them (int64).
 func (x *Tensor) Mode(options ...ModeOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	err = run(897, []any{x, o.Dim, o.Keepdim}, &values, &indices)
+	err = run(898, []any{x, o.Dim, o.Keepdim}, &values, &indices)
 	return
 }
 
@@ -11653,7 +11666,7 @@ type QuantileOptions struct {
 // Quantile: Quantiles along a dimension; NaN if there is one.
 func (x *Tensor) Quantile(q any, options ...QuantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(898, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(899, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
@@ -11672,21 +11685,21 @@ type NanquantileOptions struct {
 // Nanquantile: Quantiles along a dimension of what is not NaN.
 func (x *Tensor) Nanquantile(q any, options ...NanquantileOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(899, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	err = run(900, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
 	return
 }
 
 // Cummax: The largest element so far along a dimension; NaN from the first one on. The largest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummax(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(900, []any{x, dim}, &values, &indices)
+	err = run(901, []any{x, dim}, &values, &indices)
 	return
 }
 
 // Cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
 // elements so far, and the positions of the last of them (int64).
 func (x *Tensor) Cummin(dim int) (values *Tensor, indices *Tensor, err error) {
-	err = run(901, []any{x, dim}, &values, &indices)
+	err = run(902, []any{x, dim}, &values, &indices)
 	return
 }
 
@@ -11710,7 +11723,7 @@ type UniqueOptions struct {
 // was not asked for is empty.
 func (x *Tensor) Unique(options ...UniqueOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(902, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(903, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -11731,7 +11744,7 @@ type UniqueConsecutiveOptions struct {
 // (int64); what was not asked for is empty.
 func (x *Tensor) UniqueConsecutive(options ...UniqueConsecutiveOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
 	o := last(options)
-	err = run(903, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	err = run(904, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
 	return
 }
 
@@ -11753,7 +11766,7 @@ type SearchsortedOptions struct {
 // Searchsorted: Where elements would go in sorted rows: in front of those that they equal.
 func Searchsorted(sortedSequence *Tensor, input any, options ...SearchsortedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(904, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
+	err = run(905, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
 	return
 }
 
@@ -11769,7 +11782,7 @@ type BucketizeOptions struct {
 // Bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
 func Bucketize(input any, boundaries *Tensor, options ...BucketizeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(905, []any{input, boundaries, o.OutInt32, o.Right}, &out)
+	err = run(906, []any{input, boundaries, o.OutInt32, o.Right}, &out)
 	return
 }
 
@@ -11785,7 +11798,7 @@ type IsinOptions struct {
 // Isin: Which elements are among the others.
 func Isin(elements any, testElements any, options ...IsinOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(906, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
+	err = run(907, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
 	return
 }
 
@@ -11801,7 +11814,7 @@ type BincountOptions struct {
 // Bincount: How often each integer occurs; with weights, their sums.
 func (x *Tensor) Bincount(options ...BincountOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(907, []any{x, o.Weights, o.Minlength}, &out)
+	err = run(908, []any{x, o.Weights, o.Minlength}, &out)
 	return
 }
 
@@ -11820,7 +11833,7 @@ type HistcOptions struct {
 // Histc: How many elements lie in bins of equal width. What lies outside is not counted.
 func (x *Tensor) Histc(options ...HistcOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(908, []any{x, o.Bins, o.Min, o.Max}, &out)
+	err = run(909, []any{x, o.Bins, o.Min, o.Max}, &out)
 	return
 }
 
@@ -11843,408 +11856,408 @@ type HistogramOptions struct {
 // bin, and the bins' edges.
 func (x *Tensor) Histogram(options ...HistogramOptions) (hist *Tensor, binEdges *Tensor, err error) {
 	o := last(options)
-	err = run(909, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
+	err = run(910, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
 	return
 }
 
 // Erfc: 1 - erf(input), with all its digits where erf is near 1.
 func (x *Tensor) Erfc() (out *Tensor, err error) {
-	err = run(910, []any{x}, &out)
+	err = run(911, []any{x}, &out)
 	return
 }
 
 // Erfc_: In-place version of `erfc`.
 func (x *Tensor) Erfc_() (*Tensor, error) {
-	return x, run(911, []any{x})
+	return x, run(912, []any{x})
 }
 
 // Erfcx: exp(input^2) erfc(input).
 func Erfcx(input *Tensor) (out *Tensor, err error) {
-	err = run(912, []any{input}, &out)
+	err = run(913, []any{input}, &out)
 	return
 }
 
 // Erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
 func (x *Tensor) Erfinv() (out *Tensor, err error) {
-	err = run(913, []any{x}, &out)
+	err = run(914, []any{x}, &out)
 	return
 }
 
 // Erfinv_: In-place version of `erfinv`.
 func (x *Tensor) Erfinv_() (*Tensor, error) {
-	return x, run(914, []any{x})
+	return x, run(915, []any{x})
 }
 
 // Ndtri: The inverse of ndtr: what a normal number is below with the probability input.
 func Ndtri(input *Tensor) (out *Tensor, err error) {
-	err = run(915, []any{input}, &out)
+	err = run(916, []any{input}, &out)
 	return
 }
 
 // Ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
 func Ndtr(input *Tensor) (out *Tensor, err error) {
-	err = run(916, []any{input}, &out)
+	err = run(917, []any{input}, &out)
 	return
 }
 
 // LogNdtr: log(ndtr(input)), also where ndtr is too small for the dtype.
 func LogNdtr(input *Tensor) (out *Tensor, err error) {
-	err = run(917, []any{input}, &out)
+	err = run(918, []any{input}, &out)
 	return
 }
 
 // Lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
 func (x *Tensor) Lgamma() (out *Tensor, err error) {
-	err = run(918, []any{x}, &out)
+	err = run(919, []any{x}, &out)
 	return
 }
 
 // Lgamma_: In-place version of `lgamma`.
 func (x *Tensor) Lgamma_() (*Tensor, error) {
-	return x, run(919, []any{x})
+	return x, run(920, []any{x})
 }
 
 // Digamma: The derivative of lgamma: infinite at 0, NaN at the negative integers.
 func (x *Tensor) Digamma() (out *Tensor, err error) {
-	err = run(920, []any{x}, &out)
+	err = run(921, []any{x}, &out)
 	return
 }
 
 // Digamma_: In-place version of `digamma`.
 func (x *Tensor) Digamma_() (*Tensor, error) {
-	return x, run(921, []any{x})
+	return x, run(922, []any{x})
 }
 
 // Zeta: Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where input
 // is below 1. It is differentiable by other alone.
 func Zeta(input any, other any) (out *Tensor, err error) {
-	err = run(922, []any{input, other}, &out)
+	err = run(923, []any{input, other}, &out)
 	return
 }
 
 // Polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
 func Polygamma(n int, input *Tensor) (out *Tensor, err error) {
-	err = run(923, []any{n, input}, &out)
+	err = run(924, []any{n, input}, &out)
 	return
 }
 
 // Polygamma_: In-place version of `polygamma`.
 func (x *Tensor) Polygamma_(n int) (*Tensor, error) {
-	return x, run(924, []any{x, n})
+	return x, run(925, []any{x, n})
 }
 
 // Mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input
 // - j / 2) over j = 0 ... p - 1.
 func (x *Tensor) Mvlgamma(p int) (out *Tensor, err error) {
-	err = run(925, []any{x, p}, &out)
+	err = run(926, []any{x, p}, &out)
 	return
 }
 
 // Mvlgamma_: In-place version of `mvlgamma`.
 func (x *Tensor) Mvlgamma_(p int) (*Tensor, error) {
-	return x, run(926, []any{x, p})
+	return x, run(927, []any{x, p})
 }
 
 // I0: The modified Bessel function of the first kind, of order 0.
 func (x *Tensor) I0() (out *Tensor, err error) {
-	err = run(927, []any{x}, &out)
+	err = run(928, []any{x}, &out)
 	return
 }
 
 // I0_: In-place version of `i0`.
 func (x *Tensor) I0_() (*Tensor, error) {
-	return x, run(928, []any{x})
+	return x, run(929, []any{x})
 }
 
 // I0e: i0(input) exp(-abs(input)), which does not overflow.
 func I0e(input *Tensor) (out *Tensor, err error) {
-	err = run(929, []any{input}, &out)
+	err = run(930, []any{input}, &out)
 	return
 }
 
 // I1: The modified Bessel function of the first kind, of order 1.
 func I1(input *Tensor) (out *Tensor, err error) {
-	err = run(930, []any{input}, &out)
+	err = run(931, []any{input}, &out)
 	return
 }
 
 // I1e: i1(input) exp(-abs(input)), which does not overflow.
 func I1e(input *Tensor) (out *Tensor, err error) {
-	err = run(931, []any{input}, &out)
+	err = run(932, []any{input}, &out)
 	return
 }
 
 // BesselJ0: The Bessel function of the first kind, of order 0. It has no gradient.
 func BesselJ0(input *Tensor) (out *Tensor, err error) {
-	err = run(932, []any{input}, &out)
+	err = run(933, []any{input}, &out)
 	return
 }
 
 // BesselJ1: The Bessel function of the first kind, of order 1. It has no gradient.
 func BesselJ1(input *Tensor) (out *Tensor, err error) {
-	err = run(933, []any{input}, &out)
+	err = run(934, []any{input}, &out)
 	return
 }
 
 // BesselY0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
 // gradient.
 func BesselY0(input *Tensor) (out *Tensor, err error) {
-	err = run(934, []any{input}, &out)
+	err = run(935, []any{input}, &out)
 	return
 }
 
 // BesselY1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
 // gradient.
 func BesselY1(input *Tensor) (out *Tensor, err error) {
-	err = run(935, []any{input}, &out)
+	err = run(936, []any{input}, &out)
 	return
 }
 
 // ModifiedBesselK0: The modified Bessel function of the second kind, of order 0; NaN of negative
 // numbers. It has no gradient.
 func ModifiedBesselK0(input *Tensor) (out *Tensor, err error) {
-	err = run(936, []any{input}, &out)
+	err = run(937, []any{input}, &out)
 	return
 }
 
 // ModifiedBesselK1: The modified Bessel function of the second kind, of order 1; NaN of negative
 // numbers. It has no gradient.
 func ModifiedBesselK1(input *Tensor) (out *Tensor, err error) {
-	err = run(937, []any{input}, &out)
+	err = run(938, []any{input}, &out)
 	return
 }
 
 // ScaledModifiedBesselK0: modified_bessel_k0(x) exp(x), which does not vanish. It has no gradient.
 func ScaledModifiedBesselK0(x_ *Tensor) (out *Tensor, err error) {
-	err = run(938, []any{x_}, &out)
+	err = run(939, []any{x_}, &out)
 	return
 }
 
 // ScaledModifiedBesselK1: modified_bessel_k1(x) exp(x), which does not vanish. It has no gradient.
 func ScaledModifiedBesselK1(x_ *Tensor) (out *Tensor, err error) {
-	err = run(939, []any{x_}, &out)
+	err = run(940, []any{x_}, &out)
 	return
 }
 
 // SphericalBesselJ0: sin(x) / x. It has no gradient.
 func SphericalBesselJ0(x_ *Tensor) (out *Tensor, err error) {
-	err = run(940, []any{x_}, &out)
+	err = run(941, []any{x_}, &out)
 	return
 }
 
 // AiryAi: Airy's function Ai. It has no gradient.
 func AiryAi(x_ *Tensor) (out *Tensor, err error) {
-	err = run(941, []any{x_}, &out)
+	err = run(942, []any{x_}, &out)
 	return
 }
 
 // Igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
 // from 0 to other, over Gamma(input).
 func (x *Tensor) Igamma(other *Tensor) (out *Tensor, err error) {
-	err = run(942, []any{x, other}, &out)
+	err = run(943, []any{x, other}, &out)
 	return
 }
 
 // Igamma_: In-place version of `igamma`.
 func (x *Tensor) Igamma_(other *Tensor) (*Tensor, error) {
-	return x, run(943, []any{x, other})
+	return x, run(944, []any{x, other})
 }
 
 // Gammainc: Another name of `igamma`.
 func Gammainc(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(944, []any{input, other}, &out)
+	err = run(945, []any{input, other}, &out)
 	return
 }
 
 // Igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
 // digits.
 func (x *Tensor) Igammac(other *Tensor) (out *Tensor, err error) {
-	err = run(945, []any{x, other}, &out)
+	err = run(946, []any{x, other}, &out)
 	return
 }
 
 // Igammac_: In-place version of `igammac`.
 func (x *Tensor) Igammac_(other *Tensor) (*Tensor, error) {
-	return x, run(946, []any{x, other})
+	return x, run(947, []any{x, other})
 }
 
 // Gammaincc: Another name of `igammac`.
 func Gammaincc(input *Tensor, other *Tensor) (out *Tensor, err error) {
-	err = run(947, []any{input, other}, &out)
+	err = run(948, []any{input, other}, &out)
 	return
 }
 
 // ChebyshevPolynomialT: Chebyshev's polynomial of the first kind, of degree n. It has no gradient.
 func ChebyshevPolynomialT(x_ any, n any) (out *Tensor, err error) {
-	err = run(948, []any{x_, n}, &out)
+	err = run(949, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialU: Chebyshev's polynomial of the second kind, of degree n. It has no gradient.
 func ChebyshevPolynomialU(x_ any, n any) (out *Tensor, err error) {
-	err = run(949, []any{x_, n}, &out)
+	err = run(950, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialV: Chebyshev's polynomial of the third kind, of degree n. It has no gradient.
 func ChebyshevPolynomialV(x_ any, n any) (out *Tensor, err error) {
-	err = run(950, []any{x_, n}, &out)
+	err = run(951, []any{x_, n}, &out)
 	return
 }
 
 // ChebyshevPolynomialW: Chebyshev's polynomial of the fourth kind, of degree n. It has no gradient.
 func ChebyshevPolynomialW(x_ any, n any) (out *Tensor, err error) {
-	err = run(951, []any{x_, n}, &out)
+	err = run(952, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialT: Chebyshev's polynomial of the first kind at 2 x - 1, of degree n. It
 // has no gradient.
 func ShiftedChebyshevPolynomialT(x_ any, n any) (out *Tensor, err error) {
-	err = run(952, []any{x_, n}, &out)
+	err = run(953, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialU: Chebyshev's polynomial of the second kind at 2 x - 1, of degree n.
 // It has no gradient.
 func ShiftedChebyshevPolynomialU(x_ any, n any) (out *Tensor, err error) {
-	err = run(953, []any{x_, n}, &out)
+	err = run(954, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialV: Chebyshev's polynomial of the third kind at 2 x - 1, of degree n. It
 // has no gradient.
 func ShiftedChebyshevPolynomialV(x_ any, n any) (out *Tensor, err error) {
-	err = run(954, []any{x_, n}, &out)
+	err = run(955, []any{x_, n}, &out)
 	return
 }
 
 // ShiftedChebyshevPolynomialW: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree n.
 // It has no gradient.
 func ShiftedChebyshevPolynomialW(x_ any, n any) (out *Tensor, err error) {
-	err = run(955, []any{x_, n}, &out)
+	err = run(956, []any{x_, n}, &out)
 	return
 }
 
 // HermitePolynomialH: Hermite's polynomial H, of degree n. It has no gradient.
 func HermitePolynomialH(x_ any, n any) (out *Tensor, err error) {
-	err = run(956, []any{x_, n}, &out)
+	err = run(957, []any{x_, n}, &out)
 	return
 }
 
 // HermitePolynomialHe: Hermite's polynomial He, of degree n. It has no gradient.
 func HermitePolynomialHe(x_ any, n any) (out *Tensor, err error) {
-	err = run(957, []any{x_, n}, &out)
+	err = run(958, []any{x_, n}, &out)
 	return
 }
 
 // LaguerrePolynomialL: Laguerre's polynomial, of degree n. It has no gradient.
 func LaguerrePolynomialL(x_ any, n any) (out *Tensor, err error) {
-	err = run(958, []any{x_, n}, &out)
+	err = run(959, []any{x_, n}, &out)
 	return
 }
 
 // LegendrePolynomialP: Legendre's polynomial, of degree n. It has no gradient.
 func LegendrePolynomialP(x_ any, n any) (out *Tensor, err error) {
-	err = run(959, []any{x_, n}, &out)
+	err = run(960, []any{x_, n}, &out)
 	return
 }
 
 // Entr: -input log(input); 0 at 0, -infinity below.
 func Entr(input *Tensor) (out *Tensor, err error) {
-	err = run(960, []any{input}, &out)
+	err = run(961, []any{input}, &out)
 	return
 }
 
 // Xlog1py: input * log1p(other), and 0 where input is 0.
 func Xlog1py(input any, other any) (out *Tensor, err error) {
-	err = run(961, []any{input, other}, &out)
+	err = run(962, []any{input, other}, &out)
 	return
 }
 
 // Frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
 // infinities and NaN they are the element and 0.
 func (x *Tensor) Frexp() (mantissa *Tensor, exponent *Tensor, err error) {
-	err = run(962, []any{x}, &mantissa, &exponent)
+	err = run(963, []any{x}, &mantissa, &exponent)
 	return
 }
 
 // Nextafter: The next number of the dtype after input in the direction of other. Its derivatives
 // are 1 by input, where the two differ, and else 0.
 func (x *Tensor) Nextafter(other *Tensor) (out *Tensor, err error) {
-	err = run(963, []any{x, other}, &out)
+	err = run(964, []any{x, other}, &out)
 	return
 }
 
 // Nextafter_: In-place version of `nextafter`.
 func (x *Tensor) Nextafter_(other *Tensor) (*Tensor, error) {
-	return x, run(964, []any{x, other})
+	return x, run(965, []any{x, other})
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (out *Tensor, err error) {
-	err = run(965, []any{input}, &out)
+	err = run(966, []any{input}, &out)
 	return
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (out int, err error) {
-	err = run(966, []any{x}, &out)
+	err = run(967, []any{x}, &out)
 	return
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (out int, err error) {
-	err = run(967, []any{x, dim}, &out)
+	err = run(968, []any{x, dim}, &out)
 	return
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() (out []int, err error) {
-	err = run(968, []any{x}, &out)
+	err = run(969, []any{x}, &out)
 	return
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() (out []int, err error) {
-	err = run(969, []any{x}, &out)
+	err = run(970, []any{x}, &out)
 	return
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (out int, err error) {
-	err = run(970, []any{x}, &out)
+	err = run(971, []any{x}, &out)
 	return
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (out int, err error) {
-	err = run(971, []any{x}, &out)
+	err = run(972, []any{x}, &out)
 	return
 }
 
 // StorageNbytes: Bytes of the storage, which views share.
 func (x *Tensor) StorageNbytes() (out int, err error) {
-	err = run(972, []any{x}, &out)
+	err = run(973, []any{x}, &out)
 	return
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (out int, err error) {
-	err = run(973, []any{x}, &out)
+	err = run(974, []any{x}, &out)
 	return
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (out Dtype, err error) {
-	err = run(974, []any{x}, &out)
+	err = run(975, []any{x}, &out)
 	return
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (out Device, err error) {
-	err = run(975, []any{x}, &out)
+	err = run(976, []any{x}, &out)
 	return
 }
 
@@ -12257,51 +12270,51 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (out bool, err error) {
 	o := last(options)
-	err = run(976, []any{x, o.MemoryFormat}, &out)
+	err = run(977, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage; NULL if
 // there is no element.
 func (x *Tensor) DataPtr() (out uintptr, err error) {
-	err = run(977, []any{x}, &out)
+	err = run(978, []any{x}, &out)
 	return
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (out bool, err error) {
-	err = run(978, []any{x, other}, &out)
+	err = run(979, []any{x, other}, &out)
 	return
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (out bool, err error) {
-	err = run(979, []any{x, other}, &out)
+	err = run(980, []any{x, other}, &out)
 	return
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (out *Tensor, err error) {
-	err = run(980, []any{x}, &out)
+	err = run(981, []any{x}, &out)
 	return
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (out int, err error) {
-	err = run(981, []any{x}, &out)
+	err = run(982, []any{x}, &out)
 	return
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (out any, err error) {
-	err = run(982, []any{x}, &out)
+	err = run(983, []any{x}, &out)
 	return
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (out string, err error) {
-	err = run(983, []any{x}, &out)
+	err = run(984, []any{x}, &out)
 	return
 }
 
@@ -12326,13 +12339,13 @@ type SetPrintOptionsOptions struct {
 // SetPrintOptions: How tensors are printed from now on, by all threads.
 func SetPrintOptions(options ...SetPrintOptionsOptions) error {
 	o := last(options)
-	return run(984, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
+	return run(985, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (out bool, err error) {
-	err = run(985, []any{x}, &out)
+	err = run(986, []any{x}, &out)
 	return
 }
 
@@ -12345,18 +12358,18 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(986, []any{x, o.RequiresGrad})
+	return x, run(987, []any{x, o.RequiresGrad})
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (out bool, err error) {
-	err = run(987, []any{x}, &out)
+	err = run(988, []any{x}, &out)
 	return
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (out *Tensor, err error) {
-	err = run(988, []any{x}, &out)
+	err = run(989, []any{x}, &out)
 	return
 }
 
@@ -12369,174 +12382,174 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	return run(989, []any{x, o.Grad})
+	return run(990, []any{x, o.Grad})
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	return run(990, []any{x})
+	return run(991, []any{x})
 }
 
 // RetainsGrad: Whether retain_grad was called on a tensor that is not a leaf.
 func (x *Tensor) RetainsGrad() (out bool, err error) {
-	err = run(991, []any{x}, &out)
+	err = run(992, []any{x}, &out)
 	return
 }
 
 // Node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what
 // adds to its gradient.
 func (x *Tensor) Node() (out *Node, err error) {
-	err = run(992, []any{x}, &out)
+	err = run(993, []any{x}, &out)
 	return
 }
 
 // OutputNr: Which output of the recorded operation the tensor is; 0 for leaves.
 func (x *Tensor) OutputNr() (out int, err error) {
-	err = run(993, []any{x}, &out)
+	err = run(994, []any{x}, &out)
 	return
 }
 
 // Name: The operation's name. "MulBackward0".
 func (x *Node) Name() (out string, err error) {
-	err = run(994, []any{x}, &out)
+	err = run(995, []any{x}, &out)
 	return
 }
 
 // Address: Tells operations apart. Where it is: one number for all handles of one operation.
 func (x *Node) Address() (out uintptr, err error) {
-	err = run(995, []any{x}, &out)
+	err = run(996, []any{x}, &out)
 	return
 }
 
 // NextCount: How many inputs gradients may go to.
 func (x *Node) NextCount() (out int, err error) {
-	err = run(996, []any{x}, &out)
+	err = run(997, []any{x}, &out)
 	return
 }
 
 // NextOutput: Which output of the operation that made an input the input is. -1 if its gradient
 // goes nowhere.
 func (x *Node) NextOutput(index int) (out int, err error) {
-	err = run(997, []any{x, index}, &out)
+	err = run(998, []any{x, index}, &out)
 	return
 }
 
 // Next: The operation that made an input; of a leaf, what adds to its gradient.
 func (x *Node) Next(index int) (out *Node, err error) {
-	err = run(998, []any{x, index}, &out)
+	err = run(999, []any{x, index}, &out)
 	return
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (out string, err error) {
-	err = run(999, []any{x}, &out)
+	err = run(1000, []any{x}, &out)
 	return
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (out *Tensor, err error) {
-	err = run(1000, []any{x}, &out)
+	err = run(1001, []any{x}, &out)
 	return
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	return run(1001, []any{x, data})
+	return run(1002, []any{x, data})
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (out string, err error) {
-	err = run(1002, []any{}, &out)
+	err = run(1003, []any{}, &out)
 	return
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (out int, err error) {
-	err = run(1003, []any{x}, &out)
+	err = run(1004, []any{x}, &out)
 	return
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (out *TensorList, err error) {
-	err = run(1004, []any{tensors}, &out)
+	err = run(1005, []any{tensors}, &out)
 	return
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (out int, err error) {
-	err = run(1005, []any{x}, &out)
+	err = run(1006, []any{x}, &out)
 	return
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (out *Tensor, err error) {
-	err = run(1006, []any{x, index}, &out)
+	err = run(1007, []any{x, index}, &out)
 	return
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (out bool, err error) {
-	err = run(1007, []any{}, &out)
+	err = run(1008, []any{}, &out)
 	return
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	return run(1008, []any{mode})
+	return run(1009, []any{mode})
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (out bool, err error) {
-	err = run(1009, []any{}, &out)
+	err = run(1010, []any{}, &out)
 	return
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	return run(1010, []any{mode})
+	return run(1011, []any{mode})
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (out Dtype, err error) {
-	err = run(1011, []any{}, &out)
+	err = run(1012, []any{}, &out)
 	return
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	return run(1012, []any{d})
+	return run(1013, []any{d})
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (out Device, err error) {
-	err = run(1013, []any{}, &out)
+	err = run(1014, []any{}, &out)
 	return
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	return run(1014, []any{device})
+	return run(1015, []any{device})
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (out bool, err error) {
-	err = run(1015, []any{device}, &out)
+	err = run(1016, []any{device}, &out)
 	return
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (out int, err error) {
-	err = run(1016, []any{}, &out)
+	err = run(1017, []any{}, &out)
 	return
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	return run(1017, []any{n})
+	return run(1018, []any{n})
 }
 
 // MemoryStatsOptions are the optional arguments.
@@ -12549,24 +12562,24 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (allocated int, reserved int, peak int, err error) {
 	o := last(options)
-	err = run(1018, []any{o.Device}, &allocated, &reserved, &peak)
+	err = run(1019, []any{o.Device}, &allocated, &reserved, &peak)
 	return
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	return run(1019, []any{log})
+	return run(1020, []any{log})
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	return run(1020, []any{hook})
+	return run(1021, []any{hook})
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	return run(1021, []any{})
+	return run(1022, []any{})
 }
 
 // EmptyCacheOptions are the optional arguments.
@@ -12578,7 +12591,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	return run(1022, []any{o.Device})
+	return run(1023, []any{o.Device})
 }
 
 // SynchronizeOptions are the optional arguments.
@@ -12591,42 +12604,42 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	return run(1023, []any{o.Device})
+	return run(1024, []any{o.Device})
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (out *Tensor, err error) {
-	err = run(1024, []any{x, size}, &out)
+	err = run(1025, []any{x, size}, &out)
 	return
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (out *Tensor, err error) {
-	err = run(1025, []any{x}, &out)
+	err = run(1026, []any{x}, &out)
 	return
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	return x, run(1026, []any{x})
+	return x, run(1027, []any{x})
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1027, []any{x, other}, &out)
+	err = run(1028, []any{x, other}, &out)
 	return
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (out *Tensor, err error) {
-	err = run(1028, []any{x, shape}, &out)
+	err = run(1029, []any{x, shape}, &out)
 	return
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1029, []any{x, other}, &out)
+	err = run(1030, []any{x, other}, &out)
 	return
 }
 
@@ -12642,59 +12655,59 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1030, []any{x, o.StartDim, o.EndDim}, &out)
+	err = run(1031, []any{x, o.StartDim, o.EndDim}, &out)
 	return
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (out *Tensor, err error) {
-	err = run(1031, []any{x, dim, sizes}, &out)
+	err = run(1032, []any{x, dim, sizes}, &out)
 	return
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1032, []any{x, dim0, dim1}, &out)
+	err = run(1033, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Transpose_: In-place version of `transpose`.
 func (x *Tensor) Transpose_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1033, []any{x, dim0, dim1})
+	return x, run(1034, []any{x, dim0, dim1})
 }
 
 // Swapaxes: transpose by NumPy's name.
 func (x *Tensor) Swapaxes(axis0 int, axis1 int) (out *Tensor, err error) {
-	err = run(1034, []any{x, axis0, axis1}, &out)
+	err = run(1035, []any{x, axis0, axis1}, &out)
 	return
 }
 
 // Swapaxes_: In-place version of `swapaxes`.
 func (x *Tensor) Swapaxes_(axis0 int, axis1 int) (*Tensor, error) {
-	return x, run(1035, []any{x, axis0, axis1})
+	return x, run(1036, []any{x, axis0, axis1})
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (out *Tensor, err error) {
-	err = run(1036, []any{x, dims}, &out)
+	err = run(1037, []any{x, dims}, &out)
 	return
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1037, []any{x, source, destination}, &out)
+	err = run(1038, []any{x, source, destination}, &out)
 	return
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (out *Tensor, err error) {
-	err = run(1038, []any{x}, &out)
+	err = run(1039, []any{x}, &out)
 	return
 }
 
 // T_: In-place version of `t`.
 func (x *Tensor) T_() (*Tensor, error) {
-	return x, run(1039, []any{x})
+	return x, run(1040, []any{x})
 }
 
 // SqueezeOptions are the optional arguments.
@@ -12706,7 +12719,7 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1040, []any{x, o.Dim}, &out)
+	err = run(1041, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -12719,47 +12732,47 @@ type Squeeze_Options struct {
 // Squeeze_: In-place version of `squeeze`.
 func (x *Tensor) Squeeze_(options ...Squeeze_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1041, []any{x, o.Dim})
+	return x, run(1042, []any{x, o.Dim})
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (out *Tensor, err error) {
-	err = run(1042, []any{x, dim}, &out)
+	err = run(1043, []any{x, dim}, &out)
 	return
 }
 
 // Unsqueeze_: In-place version of `unsqueeze`.
 func (x *Tensor) Unsqueeze_(dim int) (*Tensor, error) {
-	return x, run(1043, []any{x, dim})
+	return x, run(1044, []any{x, dim})
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (out *Tensor, err error) {
-	err = run(1044, []any{x, size}, &out)
+	err = run(1045, []any{x, size}, &out)
 	return
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1045, []any{x, other}, &out)
+	err = run(1046, []any{x, other}, &out)
 	return
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (out *Tensor, err error) {
-	err = run(1046, []any{x, size}, &out)
+	err = run(1047, []any{x, size}, &out)
 	return
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (out *Tensor, err error) {
-	err = run(1047, []any{x, dim, index}, &out)
+	err = run(1048, []any{x, dim, index}, &out)
 	return
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1048, []any{x, dim, start, length}, &out)
+	err = run(1049, []any{x, dim, start, length}, &out)
 	return
 }
 
@@ -12781,7 +12794,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1049, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(1050, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -12794,7 +12807,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1050, []any{x, size, stride, o.StorageOffset}, &out)
+	err = run(1051, []any{x, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -12807,31 +12820,31 @@ type AsStrided_Options struct {
 // AsStrided_: In-place version of `as_strided`.
 func (x *Tensor) AsStrided_(size []int, stride []int, options ...AsStrided_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1051, []any{x, size, stride, o.StorageOffset})
+	return x, run(1052, []any{x, size, stride, o.StorageOffset})
 }
 
 // Resize_: Gives the tensor another shape, row-major from its first element on. What it had keeps
 // its place in memory; where there is too little, the tensor moves, without its views, and what is
 // new has arbitrary contents.
 func (x *Tensor) Resize_(size []int) (*Tensor, error) {
-	return x, run(1052, []any{x, size})
+	return x, run(1053, []any{x, size})
 }
 
 // ResizeAs_: resize_ to the shape of another tensor.
 func (x *Tensor) ResizeAs_(theTemplate *Tensor) (*Tensor, error) {
-	return x, run(1053, []any{x, theTemplate})
+	return x, run(1054, []any{x, theTemplate})
 }
 
 // ViewDtype: The same memory, read as another element type. It takes no part in a graph.
 func (x *Tensor) ViewDtype(dtype Dtype) (out *Tensor, err error) {
-	err = run(1054, []any{x, dtype}, &out)
+	err = run(1055, []any{x, dtype}, &out)
 	return
 }
 
 // Unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
 // them.
 func (x *Tensor) Unfold(dimension int, size int, step int) (out *Tensor, err error) {
-	err = run(1055, []any{x, dimension, size, step}, &out)
+	err = run(1056, []any{x, dimension, size, step}, &out)
 	return
 }
 
@@ -12850,7 +12863,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1056, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(1057, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -12863,7 +12876,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1057, []any{x, chunks, o.Dim}, &out)
+	err = run(1058, []any{x, chunks, o.Dim}, &out)
 	return
 }
 
@@ -12876,7 +12889,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1058, []any{x, splitSize, o.Dim}, &out)
+	err = run(1059, []any{x, splitSize, o.Dim}, &out)
 	return
 }
 
@@ -12889,7 +12902,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1059, []any{x, splitSizes, o.Dim}, &out)
+	err = run(1060, []any{x, splitSizes, o.Dim}, &out)
 	return
 }
 
@@ -12902,7 +12915,7 @@ type SplitSectionsOptions struct {
 // SplitSections: Splits a dimension into pieces whose sizes differ by one at most.
 func (x *Tensor) SplitSections(sections int, options ...SplitSectionsOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1060, []any{x, sections, o.Dim}, &out)
+	err = run(1061, []any{x, sections, o.Dim}, &out)
 	return
 }
 
@@ -12915,55 +12928,55 @@ type SplitAtOptions struct {
 // SplitAt: Splits a dimension at given places. tensor_split in Python.
 func (x *Tensor) SplitAt(indices []int, options ...SplitAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1061, []any{x, indices, o.Dim}, &out)
+	err = run(1062, []any{x, indices, o.Dim}, &out)
 	return
 }
 
 // Hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
 func (x *Tensor) Hsplit(sections int) (out []*Tensor, err error) {
-	err = run(1062, []any{x, sections}, &out)
+	err = run(1063, []any{x, sections}, &out)
 	return
 }
 
 // Vsplit: Splits dimension 0 of two or more into equal pieces.
 func (x *Tensor) Vsplit(sections int) (out []*Tensor, err error) {
-	err = run(1063, []any{x, sections}, &out)
+	err = run(1064, []any{x, sections}, &out)
 	return
 }
 
 // Dsplit: Splits dimension 2 of three or more into equal pieces.
 func (x *Tensor) Dsplit(sections int) (out []*Tensor, err error) {
-	err = run(1064, []any{x, sections}, &out)
+	err = run(1065, []any{x, sections}, &out)
 	return
 }
 
 // Atleast1d: A number as a vector; else the input as it is.
 func Atleast1d(input *Tensor) (out *Tensor, err error) {
-	err = run(1065, []any{input}, &out)
+	err = run(1066, []any{input}, &out)
 	return
 }
 
 // Atleast2d: A number or a vector as a matrix of one row; else the input as it is.
 func Atleast2d(input *Tensor) (out *Tensor, err error) {
-	err = run(1066, []any{input}, &out)
+	err = run(1067, []any{input}, &out)
 	return
 }
 
 // Atleast3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
 func Atleast3d(input *Tensor) (out *Tensor, err error) {
-	err = run(1067, []any{input}, &out)
+	err = run(1068, []any{input}, &out)
 	return
 }
 
 // Ravel: All elements in row-major order: a view if they lie so, else a copy.
 func (x *Tensor) Ravel() (out *Tensor, err error) {
-	err = run(1068, []any{x}, &out)
+	err = run(1069, []any{x}, &out)
 	return
 }
 
 // BroadcastTensors: All tensors expanded to their common shape.
 func BroadcastTensors(tensors []*Tensor) (out []*Tensor, err error) {
-	err = run(1069, []any{tensors}, &out)
+	err = run(1070, []any{tensors}, &out)
 	return
 }
 
@@ -12977,7 +12990,7 @@ type MeshgridOptions struct {
 // along one dimension.
 func Meshgrid(tensors []*Tensor, options ...MeshgridOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1070, []any{tensors, o.Indexing}, &out)
+	err = run(1071, []any{tensors, o.Indexing}, &out)
 	return
 }
 
@@ -12990,7 +13003,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1071, []any{x, o.Dim}, &out)
+	err = run(1072, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -13003,7 +13016,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1072, []any{tensors, o.Dim}, &out)
+	err = run(1073, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13016,31 +13029,31 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1073, []any{tensors, o.Dim}, &out)
+	err = run(1074, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (out *Tensor, err error) {
-	err = run(1074, []any{x, repeats}, &out)
+	err = run(1075, []any{x, repeats}, &out)
 	return
 }
 
 // NarrowCopy: A copy of a range along a dimension.
 func (x *Tensor) NarrowCopy(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1075, []any{x, dim, start, length}, &out)
+	err = run(1076, []any{x, dim, start, length}, &out)
 	return
 }
 
 // SumToSize: The sum over what broadcasting would repeat.
 func (x *Tensor) SumToSize(size []int) (out *Tensor, err error) {
-	err = run(1076, []any{x, size}, &out)
+	err = run(1077, []any{x, size}, &out)
 	return
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (out *Tensor, err error) {
-	err = run(1077, []any{x, dims}, &out)
+	err = run(1078, []any{x, dims}, &out)
 	return
 }
 
@@ -13061,7 +13074,7 @@ type InterpolateOptions struct {
 // in the input. Channels-last in gives channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1078, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
+	err = run(1079, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
 	return
 }
 
@@ -13093,7 +13106,7 @@ type InterpolateAlignedOptions struct {
 // align_corners=).
 func InterpolateAligned(input *Tensor, options ...InterpolateAlignedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1079, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
+	err = run(1080, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
 	return
 }
 
@@ -13114,7 +13127,7 @@ type GridSampleOptions struct {
 // sizes (Jaderberg et al., arXiv:1506.02025).
 func GridSample(input *Tensor, grid *Tensor, options ...GridSampleOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1080, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
+	err = run(1081, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
 	return
 }
 
@@ -13128,135 +13141,135 @@ type AffineGridOptions struct {
 // theta @ (x, y, 1) for each element.
 func AffineGrid(theta *Tensor, size []int, options ...AffineGridOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1081, []any{theta, size, o.AlignCorners}, &out)
+	err = run(1082, []any{theta, size, o.AlignCorners}, &out)
 	return
 }
 
 // Ger: Another name of `outer`.
 func (x *Tensor) Ger(vec2 *Tensor) (out *Tensor, err error) {
-	err = run(1082, []any{x, vec2}, &out)
+	err = run(1083, []any{x, vec2}, &out)
 	return
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (out *Tensor, err error) {
-	err = run(1083, []any{x}, &out)
+	err = run(1084, []any{x}, &out)
 	return
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	return x, run(1084, []any{x})
+	return x, run(1085, []any{x})
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (out *Tensor, err error) {
-	err = run(1085, []any{x}, &out)
+	err = run(1086, []any{x}, &out)
 	return
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	return x, run(1086, []any{x})
+	return x, run(1087, []any{x})
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (out *Tensor, err error) {
-	err = run(1087, []any{x}, &out)
+	err = run(1088, []any{x}, &out)
 	return
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	return x, run(1088, []any{x})
+	return x, run(1089, []any{x})
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (out *Tensor, err error) {
-	err = run(1089, []any{x}, &out)
+	err = run(1090, []any{x}, &out)
 	return
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	return x, run(1090, []any{x})
+	return x, run(1091, []any{x})
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (out *Tensor, err error) {
-	err = run(1091, []any{x}, &out)
+	err = run(1092, []any{x}, &out)
 	return
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	return x, run(1092, []any{x})
+	return x, run(1093, []any{x})
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (out *Tensor, err error) {
-	err = run(1093, []any{x}, &out)
+	err = run(1094, []any{x}, &out)
 	return
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	return x, run(1094, []any{x})
+	return x, run(1095, []any{x})
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (out *Tensor, err error) {
-	err = run(1095, []any{x}, &out)
+	err = run(1096, []any{x}, &out)
 	return
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	return x, run(1096, []any{x})
+	return x, run(1097, []any{x})
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (out *Tensor, err error) {
-	err = run(1097, []any{x, other}, &out)
+	err = run(1098, []any{x, other}, &out)
 	return
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	return x, run(1098, []any{x, other})
+	return x, run(1099, []any{x, other})
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (out *Tensor, err error) {
-	err = run(1099, []any{x}, &out)
+	err = run(1100, []any{x}, &out)
 	return
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	return x, run(1100, []any{x})
+	return x, run(1101, []any{x})
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (out *Tensor, err error) {
-	err = run(1101, []any{x}, &out)
+	err = run(1102, []any{x}, &out)
 	return
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	return x, run(1102, []any{x})
+	return x, run(1103, []any{x})
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (out *Tensor, err error) {
-	err = run(1103, []any{x}, &out)
+	err = run(1104, []any{x}, &out)
 	return
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	return x, run(1104, []any{x})
+	return x, run(1105, []any{x})
 }
 
 // SubtractOptions are the optional arguments.
@@ -13268,7 +13281,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1105, []any{x, other, o.Alpha}, &out)
+	err = run(1106, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -13281,18 +13294,18 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1106, []any{x, other, o.Alpha})
+	return x, run(1107, []any{x, other, o.Alpha})
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (out *Tensor, err error) {
-	err = run(1107, []any{x, other}, &out)
+	err = run(1108, []any{x, other}, &out)
 	return
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	return x, run(1108, []any{x, other})
+	return x, run(1109, []any{x, other})
 }
 
 // DivideOptions are the optional arguments.
@@ -13304,7 +13317,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1109, []any{x, other, o.RoundingMode}, &out)
+	err = run(1110, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -13317,7 +13330,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1110, []any{x, other, o.RoundingMode})
+	return x, run(1111, []any{x, other, o.RoundingMode})
 }
 
 // ClipOptions are the optional arguments.
@@ -13332,7 +13345,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1111, []any{x, o.Min, o.Max}, &out)
+	err = run(1112, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -13348,62 +13361,62 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1112, []any{x, o.Min, o.Max})
+	return x, run(1113, []any{x, o.Min, o.Max})
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (out *Tensor, err error) {
-	err = run(1113, []any{x, other}, &out)
+	err = run(1114, []any{x, other}, &out)
 	return
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	return x, run(1114, []any{x, other})
+	return x, run(1115, []any{x, other})
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (out *Tensor, err error) {
-	err = run(1115, []any{x, other}, &out)
+	err = run(1116, []any{x, other}, &out)
 	return
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	return x, run(1116, []any{x, other})
+	return x, run(1117, []any{x, other})
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (out *Tensor, err error) {
-	err = run(1117, []any{x, other}, &out)
+	err = run(1118, []any{x, other}, &out)
 	return
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	return x, run(1118, []any{x, other})
+	return x, run(1119, []any{x, other})
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (out *Tensor, err error) {
-	err = run(1119, []any{x, other}, &out)
+	err = run(1120, []any{x, other}, &out)
 	return
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	return x, run(1120, []any{x, other})
+	return x, run(1121, []any{x, other})
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (out *Tensor, err error) {
-	err = run(1121, []any{x, other}, &out)
+	err = run(1122, []any{x, other}, &out)
 	return
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	return x, run(1122, []any{x, other})
+	return x, run(1123, []any{x, other})
 }
 
 // TrapzOptions are the optional arguments.
@@ -13421,7 +13434,7 @@ type TrapzOptions struct {
 // Trapz: Another name of `trapezoid`.
 func Trapz(y *Tensor, options ...TrapzOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1123, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(1124, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -13434,7 +13447,7 @@ type ConcatOptions struct {
 // Concat: Another name of `cat`.
 func Concat(tensors []*Tensor, options ...ConcatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1124, []any{tensors, o.Dim}, &out)
+	err = run(1125, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13447,35 +13460,35 @@ type ConcatenateOptions struct {
 // Concatenate: Another name of `cat`.
 func Concatenate(tensors []*Tensor, options ...ConcatenateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1125, []any{tensors, o.Dim}, &out)
+	err = run(1126, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Swapdims: Another name of `transpose`.
 func (x *Tensor) Swapdims(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1126, []any{x, dim0, dim1}, &out)
+	err = run(1127, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Swapdims_: Another name of `transpose_`.
 func (x *Tensor) Swapdims_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1127, []any{x, dim0, dim1})
+	return x, run(1128, []any{x, dim0, dim1})
 }
 
 // Moveaxis: Another name of `movedim`.
 func (x *Tensor) Moveaxis(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1128, []any{x, source, destination}, &out)
+	err = run(1129, []any{x, source, destination}, &out)
 	return
 }
 
 // RowStack: Another name of `vstack`.
 func RowStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(1129, []any{tensors}, &out)
+	err = run(1130, []any{tensors}, &out)
 	return
 }
 
 // Argwhere: Another name of `nonzero`.
 func (x *Tensor) Argwhere() (out *Tensor, err error) {
-	err = run(1130, []any{x}, &out)
+	err = run(1131, []any{x}, &out)
 	return
 }

@@ -5790,6 +5790,12 @@ static int64_t py_pad(int64_t input, const int64_t *pad, int64_t pad_n, int32_t 
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_constant_pad_nd(int64_t input, const int64_t *pad, int64_t pad_n, int32_t value_kind, int64_t value_i, double value_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_constant_pad_nd((dt_tensor *)(intptr_t)input, pad, pad_n, value_kind, value_i, value_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_roll(int64_t input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_roll((dt_tensor *)(intptr_t)input, shifts, shifts_n, dims, dims_n, &out);

@@ -92,16 +92,23 @@ Tensor solution(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool ad
   return x;
 }
 
-// The same by other functions, whose gradients it has.
-Tensor composed_solution(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool adjoint) {
-  const Tensor order = permutation_of(pivots, lu.size(-1));
-  if (adjoint) {
-    const Tensor y = linalg_solve_triangular(turned(lu), b, false);
-    const Tensor x = linalg_solve_triangular(turned(lu), y, true, true, true);
-    return by_columns(permuted(x, argsort(order)));
+// The gradient of a solution by the matrix's factors, from the solution itself.
+Tensor solution_gradient(const Tensor& g, const Tensor& lu, const Tensor& pivots, const Tensor& x,
+                         bool left, bool adjoint) {
+  const Factors f = parts_of(lu);
+  const Tensor ul = turned(f.u), ll = turned(f.l);
+  const Tensor outer = neg(left == adjoint ? matmul(left ? x : turned(x), left ? turned(g) : g)
+                                           : matmul(left ? g : turned(g), left ? turned(x) : x));
+  if (left != adjoint) {
+    const Tensor whole = linalg_solve_triangular(ul, outer, false);
+    const Tensor lower = linalg_solve_triangular(ll, matmul(whole, ul), true, true, true);
+    return add(tril(lower, -1), triu(whole));
   }
-  const Tensor y = linalg_solve_triangular(lu, permuted(b, order), false, true, true);
-  return linalg_solve_triangular(lu, y, true);
+  const Tensor order = permutation_of(pivots, lu.size(-1));
+  const Tensor exchanged = turned(permuted(turned(permuted(outer, order)), order));
+  const Tensor whole = linalg_solve_triangular(ll, exchanged, true, false, true);
+  const Tensor upper = linalg_solve_triangular(ul, matmul(ll, whole), false, false);
+  return add(tril(whole, -1), triu(upper));
 }
 
 // A device would wait: its kernel passes over what is out of range.
@@ -202,12 +209,29 @@ Tensor linalg_lu_solve(const Tensor& LU, const Tensor& pivots, const Tensor& B, 
   DT_CHECK(are_in_range(pivots, 1, LU.size(-2)), kRuntimeError,
            "Pivots given to lu_solve must all be smaller or equal to LU.size(-2). Did you properly "
            "pass the result of lu_factor?");
-  if (!left) return no_view(turned(linalg_lu_solve(LU, pivots, turned(B), true, !adjoint)));
   const Dims batch = broadcast_sizes(batch_of(LU), batch_of(B));
   const Tensor lu = broadcast_matrices(LU, batch), b = broadcast_matrices(B, batch);
   const Tensor exchanges = expand(pivots, sizes_of(batch, {LU.size(-1)}));
-  return needs_graph(LU) || needs_graph(B) ? composed_solution(lu, exchanges, b, adjoint)
-                                           : solution(lu, exchanges, b, adjoint);
+  Tensor x;
+  {
+    const GradMode no_grad(false);
+    x = left ? solution(lu, exchanges, b, adjoint)
+             : no_view(turned(solution(lu, exchanges, turned(b), !adjoint)));
+  }
+  const bool wants_factors = needs_graph(lu);
+  if (!wants_factors && !needs_graph(b)) return x;
+  record("LinalgLuSolveBackward0", x, {lu, b},
+         [left, adjoint, lu = Saved::input(lu), pivots = Saved::input(exchanges),
+          x = wants_factors ? Saved::output(x) : Saved()](BackwardCall& call) {
+           const Tensor factors = lu.get(call.node), order = pivots.get(call.node);
+           if (call.wants(1))
+             call.results[1] = linalg_lu_solve(factors, order, call.grad(), left, !adjoint);
+           if (call.wants(0)) {
+             call.results[0] =
+                 solution_gradient(call.grad(), factors, order, x.get(call.node), left, adjoint);
+           }
+         });
+  return x;
 }
 
 Tensor lu_solve(const Tensor& input, const Tensor& LU_data, const Tensor& LU_pivots) {

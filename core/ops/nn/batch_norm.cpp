@@ -66,7 +66,10 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
   }
   Dims dims{0};
   for (int d = 2; d < x.ndim(); ++d) dims.push_back(d);
-  const Tensor centered = x - mean(x, IntList(dims), true);
+  // The mean is nearly taken away already when what is left of it is found: of equal elements
+  // nothing.
+  const Tensor around = x - to_dtype(reshape(bn.mean, shape), x.dtype());
+  const Tensor centered = around - mean(around, IntList(dims), true);
   const Tensor variance = mean(square(centered), IntList(dims), true);
   if (bn.eps != 0) return scale_and_shift(centered * rsqrt(variance + bn.eps), in[1], in[2], shape);
   // Nothing is left of equal elements, though nothing is added to what they are divided by.

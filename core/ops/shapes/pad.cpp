@@ -179,12 +179,20 @@ Tensor autocast_input(const Tensor& input, IntList pad, PaddingMode mode) {
 
 }  // namespace
 
+Tensor constant_pad_nd(const Tensor& input, IntList pad, const Scalar& value) {
+  check_pad(input, pad, PaddingMode::kConstant, value);
+  const Margins m(input.ndim(), pad);
+  for (int d = 0; d < input.ndim(); ++d) check_padded_size(input, d, m.before[d], m.after[d]);
+  return pad_number(input, m, value);
+}
+
 Tensor pad(const Tensor& given, IntList pad, PaddingMode mode, const std::optional<Scalar>& value) {
+  if (mode == PaddingMode::kConstant)
+    return constant_pad_nd(given, pad, value ? value->to_double() : 0.0);
   check_pad(given, pad, mode, value);
   const Tensor input = autocast_input(given, pad, mode);
   const Margins m(input.ndim(), pad);
   for (int d = 0; d < input.ndim(); ++d) check_padded_size(input, d, m.before[d], m.after[d]);
-  if (mode == PaddingMode::kConstant) return pad_number(input, m, value.value_or(0));
   for (int d = 0; d < input.ndim(); ++d) {
     if (m.before[d] != 0 || m.after[d] != 0)
       check_pad_reach(input, d, m.before[d], m.after[d], mode);

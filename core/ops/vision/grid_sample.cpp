@@ -35,6 +35,7 @@ struct Tap {
 struct GridDim {
   int64_t size;
   Sampling how;
+  bool of_volume;
 
   std::vector<Tap> taps(const Tensor& coordinate) const {
     const double scale = static_cast<double>(how.align_corners ? size - 1 : size) / 2;
@@ -57,7 +58,11 @@ struct GridDim {
     return where(eq(remainder(turns, 2), 0), rest, span - rest) + low;
   }
   Tensor padded(const Tensor& place) const {
-    if (how.padding == kZeros) return place;
+    if (how.padding == kZeros) {
+      // Infinitely far from a volume there is nothing, wherever that is outside.
+      const bool may_be_far = of_volume && how.reach == 1;
+      return may_be_far ? where(isfinite(place.detach()), place, -2) : place;
+    }
     const Tensor inside = how.padding == kReflection ? reflected(place) : place;
     // What lies at an edge counts as outside: it has no slope.
     const Tensor between = logical_and(gt(inside, 0), lt(inside, size - 1));
@@ -92,7 +97,7 @@ Tensor composition(const Tensor& x, const Tensor& grid, Sampling how) {
   for (int d = 0; d < dims; ++d) {
     const int64_t size = x.size(d + 2);
     std::vector<Tap> next;
-    for (const Tap& of : GridDim{size, how}.taps(select(coordinates, 2, dims - 1 - d))) {
+    for (const Tap& of : GridDim{size, how, dims == 3}.taps(select(coordinates, 2, dims - 1 - d))) {
       const Tensor inside = logical_and(ge(of.at, 0), lt(of.at, size));
       const Tensor at = to_dtype(where(inside, of.at, 0), kIndexDType);
       const Tensor weight = of.weight * to_dtype(inside, x.dtype());

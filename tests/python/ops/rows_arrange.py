@@ -19,6 +19,7 @@ for margins, sizes in (
     row("pad", lambda t, x, p=margins: t.nn.functional.pad(x, p), value(*sizes))
 row("pad", lambda t, x: t.nn.functional.pad(x, (1, 2), value=1), V)
 row("pad", lambda t, x: t.nn.functional.pad(x, (1, 2, 0, 1), "constant", 2.5), V, dtypes=FLOATS)
+row("constant_pad_nd", lambda t, x: t.constant_pad_nd(x, (1, 2, 0, -1), 3), V)
 for mode in ("reflect", "replicate", "circular"):
     for margins, sizes in (
         ((1, 2), (2, 3)), ((2, 0), (2, 3, 4)), ((1, 2, 2, 1), (2, 3, 4)), ((1, 0, 0, 3), (1, 2, 4, 3)),

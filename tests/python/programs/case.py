@@ -58,7 +58,7 @@ class Case:
     @property
     def called(self) -> str:
         """The statement, and what made the modules that it calls."""
-        modules = tuple(f"{m} = " for m in re.findall(r"\b(m\d+)\(", self.statement))
+        modules = tuple(f"{m} = " for m in re.findall(r"\b(m\d+)[(,]", self.statement))
         made = [s for s in self.history.split("\n") if modules and s.startswith(modules)]
         return "\n".join([self.statement, *made])
 
@@ -81,6 +81,11 @@ class Case:
         made = self.named(" ".join(re.findall(rf"^(.*?) = .*\b{call}\(", self.history, re.M)))
         nodes = {n for x in self.derived for n in graph_of(x)}
         return any(x.grad_fn in nodes for x in made)
+
+    def passes_layer(self, kind: str) -> bool:
+        """Whether it has one of what such a layer gave."""
+        layers = re.findall(rf"^(m\d+) = .*\b{kind}\(", self.history, re.M)
+        return len(layers) > 0 and self.passes(f"(?:{'|'.join(layers)})")
 
     @property
     def wanted(self) -> list[torch.Tensor]:

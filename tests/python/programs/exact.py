@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable
 
 import torch
+import torch.utils._python_dispatch
+import torch.utils._pytree
 
 from .case import Case
 from .elements import differing, numbers_of
@@ -53,6 +55,45 @@ def is_unsteady(c: Case) -> bool:
     theirs, other = numbers_of(c.difference.theirs), other.detach().double().flatten()
     steady = (theirs - other).abs() <= 1e-5 * theirs.abs().clamp_min(1)
     return not bool((differing(c) & steady).any())
+
+
+class _Noise(torch.utils._python_dispatch.TorchDispatchMode):
+    """Every float that PyTorch computes is off by as much as rounding may move it."""
+
+    def __init__(self, seed: int):
+        super().__init__()
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        made = function(*arguments, **(named or {}))
+        if function._schema.is_mutable or any(r.alias_info for r in function._schema.returns):
+            return made
+        return torch.utils._pytree.tree_map_only(torch.Tensor, self._moved, made)
+
+    def _moved(self, x: torch.Tensor) -> torch.Tensor:
+        if not x.is_floating_point() or x._is_zerotensor():
+            return x
+        with torch.no_grad():
+            signs = torch.rand(x.shape, generator=self.generator).sub(0.5).sign().to(x.dtype)
+            return x + x * signs * torch.finfo(x.dtype).eps
+
+
+def is_within_noise(c: Case) -> bool:
+    """Whether rounding alone may move PyTorch's elements as far as ours are from them."""
+    if not isinstance(c.theirs, torch.Tensor) or not c.theirs.is_floating_point():
+        return False
+    ours, theirs = (numbers_of(t) for t in (c.difference.ours, c.difference.theirs))
+    if not torch.equal(ours.isfinite(), theirs.isfinite()):
+        return False
+    moved = torch.zeros_like(theirs)
+    for seed in range(6):
+        with _Noise(seed):
+            other = result_of(c.history, c.difference.place)
+        if not isinstance(other, torch.Tensor) or other.shape != c.theirs.shape:
+            return False
+        distance = (other.detach().double().flatten() - theirs).abs()
+        moved = torch.maximum(moved, distance.nan_to_num(0, 0, 0))
+    return not bool((differing(c) & ((ours - theirs).abs() > 8 * moved)).any())
 
 
 def result_in(dtype: torch.dtype, program: str, place: str) -> object:

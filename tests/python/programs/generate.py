@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from . import fitting
+from . import fitting, layers
 from . import statements as s
 from .program import Program, Refused
 
@@ -23,6 +23,9 @@ STATEMENTS = {
     fitting.factorisation: 3, fitting.system: 2, fitting.cell: 1, fitting.recurrent: 1, fitting.bags: 1,
     fitting.rounded_channels: 1, fitting.unpooled: 1, fitting.fractional: 1,
     fitting.sequences_of_classes: 1, fitting.samples: 1, fitting.attention: 1, fitting.loss_of_products: 1,
+    layers.layer: 3, layers.module_settings: 2, layers.call_by_other_weights: 1, layers.image_layout: 1,
+    layers.second_derivative: 3, layers.transform: 3, layers.out_argument: 2,
+    layers.other_optimizer: 1, layers.schedule: 1,
     s.module: 2, s.use_module: 4, s.parameter: 2, s.loss_module: 2, s.optimizer: 2, s.step: 4, s.clip: 1,
 }  # fmt: skip
 ALWAYS = (s.new_trainable, s.arithmetic, s.function)

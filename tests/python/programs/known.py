@@ -15,6 +15,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_handed,
     known_kept,
     known_memory,
+    known_norms,
     known_numbers,
     known_saved,
     known_versions,

@@ -71,13 +71,6 @@ def _(c: Case) -> bool:
     )
 
 
-# A whole number that wraps around, of which PyTorch's function makes a float.
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    wraps = c.only_theirs_raises("value cannot be converted to type uint8_t without overflow")
-    return wraps and re.search(r"\bpad\(|ConstantPad\dd\(", c.called) is not None
-
-
 # PyTorch overwrites the inverse that its gradient needs.
 @documented("**More is taken**")
 def _(c: Case) -> bool:

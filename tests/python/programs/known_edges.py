@@ -176,7 +176,8 @@ def _(c: Case) -> bool:
 
 @documented("**`interpolate`**")
 def _(c: Case) -> bool:
-    if "interpolate(" not in c.statement or is_derivative(c) or not only_the_infinite_differs(c):
+    resized = re.search(r"interpolate\(|Upsample\(", c.called) is not None
+    if not resized or is_derivative(c) or not only_the_infinite_differs(c):
         return False
     given = (x for x in c.used if x is not c.theirs)
     return any(n == m for x in given for n, m in zip(x.shape[2:], c.theirs.shape[2:]))
@@ -200,6 +201,14 @@ def keeps_a_size(upsampling: Node) -> bool:
 def _(c: Case) -> bool:
     weighs = "bicubic" in c.called or c.derives("UpsampleBicubic")
     return weighs and all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
+
+
+# Of a weight that is 0.
+@documented("**`interpolate`**")
+def _(c: Case) -> bool:
+    called = re.search(r"(interpolate|Upsample)\(.*linear", c.called) is not None
+    infinite = any(bool(x.isinf().any()) for x in c.used if x is not c.theirs)
+    return called and infinite and not is_derivative(c) and only_theirs_is_nan(c)
 
 
 # A flag by position, which PyTorch takes for another one.

@@ -6,6 +6,7 @@ import re
 
 import torch
 
+from . import exact_gamma
 from .case import Case, documented, graph_of, has_node, is_derivative, keeps
 from .elements import (
     all_that_differ,
@@ -101,6 +102,15 @@ def _(c: Case) -> bool:
     return called and all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
 
 
+# Beside a pole PyTorch's lose digits, all of them in float32: ours are those of exact functions.
+@documented("**`polygamma`** and the derivatives of")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not any(name in c.history for name in exact_gamma.NAMES):
+        return False
+    exact = exact_gamma.by_exact_functions(c.history)
+    return is_result_of(c, exact, **exact_gamma.FUNCTIONS)
+
+
 # Of poles and infinities, and in the last digits of trigamma.
 @documented("**`polygamma`** and the derivatives of")
 def _(c: Case) -> bool:
@@ -142,8 +152,21 @@ def _(c: Case) -> bool:
     steps = [n for x in c.derived for n in graph_of(x) if n.name().startswith(names)]
     there = any(bool(x.isnan().any()) for x in c.floats)
     at_nan = there and any(keeps(n, lambda x: bool(x.isnan().any())) for n in steps)
-    by_nan = re.search(r"\bhardshrink\(.*(lambd=)?t\.nan", c.history) is not None
-    return c.aspect == "values" and (at_nan or (by_nan and c.derives("Hardshrink")))
+    return c.aspect == "values" and at_nan
+
+
+# So it is of a bound that is NaN: nothing lies between.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    if re.search(r"\bhardshrink\(.*t\.nan", c.history) is None:
+        return False
+    by_steps = re.sub(r"t\.(nn\.functional\.)?hardshrink\(", "shrunk(", c.history)
+    by_steps = re.sub(r"(x\d+)\.hardshrink\(", r"shrunk(\1, ", by_steps)
+    return is_result_of(c, by_steps, shrunk=shrunk)
+
+
+def shrunk(input: torch.Tensor, lambd: float = 0.5) -> torch.Tensor:
+    return torch.where((input >= -lambd) & (input <= lambd), 0.0, input)
 
 
 # 2 to the power of an integer is one.

@@ -259,7 +259,7 @@ def _(c: Case) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.ours == "True"
-    return more and c.passes("rms_norm")
+    return more and (c.passes("rms_norm") or c.passes_layer("RMSNorm"))
 
 
 # How many elements differ.
@@ -273,7 +273,8 @@ def _(c: Case) -> bool:
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
-    return more and c.theirs.dim() == 1 and any(has_node(x, "NativeBatchNorm") for x in c.used)
+    norms = ("NativeBatchNorm", "NativeGroupNorm")
+    return more and c.theirs.dim() == 1 and any(has_node(x, norms) for x in c.used)
 
 
 @documented("**Memory order**")
@@ -507,7 +508,8 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_|index_fill_|tril_|triu_|copy_|addmv_|baddbmm_): "
+        "^RuntimeError: (masked_fill_|index_put_|index_fill_|tril_|triu_|copy_|addmv_|baddbmm_|"
+        "threshold_): "
         "unsupported operation: more than one element"
     )
 

@@ -30,6 +30,7 @@ def _(c: Case) -> bool:
     calls = [s for s in c.history.split("\n") if re.search(KEEP_MORE, s)]
     operands = c.named("\n".join(calls))
     turned = [x.mT for x in operands if x.dim() > 1]
+    turned += [x.unsqueeze(0) for x in operands if x.dim() == 1]  # the logits of one row
     kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
     # Of images cross_entropy keeps the matrix of their positions.
     kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
@@ -81,17 +82,17 @@ def nodes_within(c: Case, functions: str) -> set[Node]:
 # With a graph these are computed once more, from their inputs.
 @documented("**Recurrent networks**")
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
-    again = "create_graph=True" in c.statement and len(layers) > 0
-    return again and c.only_ours_raises(CHANGED) and c.passes(f"(?:{'|'.join(layers)})")
+    again = "create_graph=True" in c.statement and c.only_ours_raises(CHANGED)
+    return again and c.passes_layer("(?:LSTM|GRU|RNN)")
 
 
 # What PyTorch's keeps for the gradient of its weight alone is the normalised input.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    inputs = c.named("\n".join(re.findall(r".*\brms_norm\(.*", c.history)))
+    inputs = c.named("\n".join(re.findall(r".*\b(?:rms_norm|m\d+)\(.*", c.history)))
     written = any(names_changed(c.difference.ours, x) for x in inputs)
-    return written and c.only_ours_raises(CHANGED) and c.passes("rms_norm")
+    passes = c.passes("rms_norm") or c.passes_layer("RMSNorm")
+    return written and c.only_ours_raises(CHANGED) and passes
 
 
 # A bound without dimensions beside a number, which PyTorch takes for one.

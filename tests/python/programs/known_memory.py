@@ -8,6 +8,7 @@ import torch
 
 from .case import Case, documented
 from .elements import numbers_of
+from .tensors import strides
 
 
 @documented("**Memory order**")
@@ -96,6 +97,18 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
+
+
+# Of convolutions of volumes: ours is row-major.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    volumes = re.search(r"conv(_transpose)?3d\(|Conv(Transpose)?3d\(", c.called) is not None
+    if c.aspect != "strides" or not volumes or not isinstance(c.theirs, torch.Tensor):
+        return False
+    theirs = c.theirs.detach()
+    theirs = theirs if theirs.dim() == 5 else theirs.unsqueeze(0)
+    last = theirs.is_contiguous(memory_format=torch.channels_last_3d)
+    return last and c.difference.ours == str(strides(c.theirs.detach().contiguous()))
 
 
 def repeats(x: torch.Tensor) -> bool:

@@ -6,7 +6,6 @@ import math
 import re
 
 import torch
-from torch.autograd.graph import Node
 
 from .case import (
     Case,
@@ -32,6 +31,7 @@ from .exact import (
     is_result_of,
     is_rounding,
     is_unsteady,
+    is_within_noise,
     magnitudes,
     may_be_rounding,
 )
@@ -128,6 +128,12 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and equal and may_be_rounding(c)
 
 
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    equal = c.derives("NativeBatchNorm") and any(map(has_constant_channel, c.tensors.values()))
+    return c.aspect == "values" and equal and may_be_rounding(c)
+
+
 # Of rows whose elements are all equal.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -168,13 +174,29 @@ def _(c: Case) -> bool:
     if c.aspect != "values" or "cross(" not in c.statement:
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    given = [x.detach().double().abs() for x in c.used if x is not c.theirs]
+    first, second = (x.abs() for x in cross_products(c, torch.float64))
+    rounding = 2 * torch.finfo(c.theirs.dtype).eps * (first + second)
+    return all_within(ours, theirs, rounding)
+
+
+# Products that overflow before one is taken from the other, of which PyTorch does not round one.
+@documented("What overflows on the way")
+def _(c: Case) -> bool:
+    if not re.search(r"\bcross\(", c.statement) or c.aspect != "values":
+        return False
+    first, second = cross_products(c, c.theirs.dtype)
+    overflows = first.isinf() | second.isinf()
+    return bool(overflows[differing(c)].all())
+
+
+def cross_products(c: Case, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+    """What each element of a cross product is the difference of."""
+    given = [x.detach().to(dtype) for x in c.used if x is not c.theirs]
     a, b = torch.broadcast_tensors(given[0], given[-1])
     named = re.search(r"\((?:.*, )?(?:dim=)?(-?\d+)\)$", c.statement)
     along = int(named[1]) if named else -1 if "linalg" in c.statement else a.shape.index(3)
-    terms = a.roll(1, along) * b.roll(-1, along) + a.roll(-1, along) * b.roll(1, along)
-    rounding = 2 * torch.finfo(c.theirs.dtype).eps * terms.flatten()
-    return all_within(ours, theirs, rounding)
+    first = a.roll(-1, along) * b.roll(1, along)
+    return first.flatten(), (a.roll(1, along) * b.roll(-1, along)).flatten()
 
 
 # Elements in the middle between two steps.
@@ -214,22 +236,6 @@ def is_singular(x: torch.Tensor, nearly: float) -> bool:
         return False
     sizes = torch.linalg.svdvals(x.detach().double())
     return bool((sizes[..., -1] <= nearly * sizes[..., 0]).any())
-
-
-# What is left of gradients that cancel: those of two elements do but for what eps makes of them.
-@documented("**Rounding**")
-def _(c: Case) -> bool:
-    pairs = any(normalises_pairs(n) for x in c.derived for n in graph_of(x))
-    return c.aspect == "values" and pairs and may_be_rounding(c)
-
-
-def normalises_pairs(node: Node) -> bool:
-    if node.name() == "NativeLayerNormBackward0":
-        return math.prod(node._saved_normalized_shape) == 2
-    if node.name() != "NativeBatchNormBackward0":
-        return False
-    batch, _, *positions = node._input_metadata[0].shape
-    return math.prod([batch, *positions]) == 2
 
 
 # What is left of equal elements without their mean.
@@ -358,6 +364,14 @@ def _(c: Case) -> bool:
     return re.search(itself, c.history) is not None and is_unsteady(c)
 
 
+# What is left of gradients that cancel, as by both operands of a quotient that are made of one tensor, or of distances
+# that are large.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    cancels = is_derivative(c) or re.search("triplet_margin|TripletMargin", c.called) is not None
+    return c.aspect == "values" and cancels and is_within_noise(c)
+
+
 # What is left of huge terms that cancel decides on which side an activation is flat.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -377,23 +391,6 @@ def has_constant_channel(x: torch.Tensor) -> bool:
         return False
     channels = x.detach().transpose(0, 1).flatten(1)
     return bool((channels == channels[:, :1]).all(1).any())
-
-
-@documented("**`batch_norm`** of infinities")
-def _(c: Case) -> bool:
-    normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
-    huge = any(largest(x) > math.sqrt(torch.finfo(x.dtype).max) for x in c.floats)
-
-    def lost(ours, theirs):
-        return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
-
-    return bool(normalises) and huge and all_that_differ(c, lost)
-
-
-@documented("**`batch_norm`** of infinities")
-def _(c: Case) -> bool:
-    running = c.aspect == "values" and "running_" in c.difference.place
-    return running and "nan" in c.difference.ours and "inf" in c.difference.theirs
 
 
 @documented("**Infinities** in a backward")
@@ -550,14 +547,12 @@ def _(c: Case) -> bool:
     if ends is None or c.aspect != "values" or c.theirs.is_floating_point():
         return False
     start, end = map(float, ends.groups())
-    return abs(end - start) > torch.iinfo(c.theirs.dtype).max
+    wraps = abs(end - start) > torch.iinfo(c.theirs.dtype).max
+    lines = c.history.split("\n")
+    lines[-1] = lines[-1].replace("t.logspace(", "logspace_by_floats(")
+    return wraps and is_result_of(c, "\n".join(lines), logspace_by_floats=logspace_by_floats)
 
 
-# Products that overflow before one is taken from the other, of which PyTorch does not round one.
-@documented("What overflows on the way")
-def _(c: Case) -> bool:
-    if "cross(" not in c.statement or c.aspect != "values":
-        return False
-    given = [x for x in c.used if x is not c.theirs]
-    squares = math.prod(largest(given[i]) for i in (0, -1))
-    return squares > torch.finfo(c.theirs.dtype).max
+def logspace_by_floats(start, end, steps, base=10.0, *, dtype) -> torch.Tensor:
+    """logspace of integers, whose distance no integer has to hold."""
+    return torch.logspace(int(start), int(end), steps, base, dtype=torch.float64).to(dtype)

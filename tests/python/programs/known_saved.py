@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import torch
@@ -50,6 +51,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "FractionalMaxPool3DBackwardBackward0": "indices",
     "GatherBackward0": "self",
     "IndexAddBackward0": "source",
+    "IndexCopyBackward0": "source",
     "IndexBackward0": "indices",
     "IndexPutBackward0": "indices",
     "IndexPutImplBackward0": "indices",
@@ -76,10 +78,17 @@ KEPT_BY_PYTORCH_ALONE = {
     "NllLoss2DBackward0": "self|target|weight|total_weight",
     "PdistBackward0": "self",
     "PowBackward1": "result",
+    "PowBackward2": "exponent",
     "ProdBackward0": "result",
     "ProdBackward1": "result",
     "PutBackward0": "source",
+    "ReflectionPad1DBackward0": "self",
+    "ReflectionPad2DBackward0": "self",
+    "ReflectionPad3DBackward0": "self",
     "RemainderBackward1": "other",
+    "ReplicationPad1DBackward0": "self",
+    "ReplicationPad2DBackward0": "self",
+    "ReplicationPad3DBackward0": "self",
     "RreluWithNoiseBackward0": "self",
     "SgnBackward0": "self|result",
     "SpecialXlog1PyBackward0": "other",
@@ -201,9 +210,16 @@ def something_arrives_at(c: Case) -> set[Node]:
 
 
 def nothing_arrived_at(c: Case) -> set[Node]:
-    """What such functions came before: an earlier backward has run it in vain."""
+    """What such functions come after, and nothing else that has gone backward: it was run in vain."""
     nodes = {n for x in c.tensors.values() for n in graph_of(x)}
-    return {m for n in nodes if is_constant(n) for m in graph_behind(n)}
+    behind = {m for n in nodes if is_constant(n) for m in graph_behind(n) if m is not n}
+    went = [s for s in c.history.split("\n")[:-1] if re.search(r"\b(grad|backward)\(", s)]
+    for statement in went:
+        earlier = dataclasses.replace(
+            c, difference=dataclasses.replace(c.difference, statement=statement)
+        )
+        behind -= something_arrives_at(earlier)
+    return behind
 
 
 def is_constant(node: Node) -> bool:
@@ -271,6 +287,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
         case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
             return not node._input_metadata[0].shape
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
+            if what == "self" and not node._saved_include_self:  # it takes no part
+                return True
             adds = node._saved_reduce in ("sum", "mean")
             return adds and (what != "index" or (node._saved_include_self and not used[1]))
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
@@ -279,13 +297,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
 
 
 def is_solved_apart(node: Node) -> bool:
-    """Whether our solution is a copy: from the right, and by the factors of the transposed matrix."""
-    match node.name():
-        case "LinalgSolveTriangularBackward0":
-            return not node._saved_left
-        case "LinalgLuSolveBackward0":
-            return node._saved_left == node._saved_adjoint
-    return False
+    """Whether our solution is a copy: from the right."""
+    return node.name() == "LinalgSolveTriangularBackward0" and not node._saved_left
 
 
 def dtype_at(node: Node) -> torch.dtype:
@@ -389,7 +402,7 @@ def _(c: Case) -> bool:
 # Into a view, whose node PyTorch hides behind that of its base.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    sources = re.findall(r"\.index_add_\([^,]+, x\d+, (x\d+)", c.history)
+    sources = re.findall(r"\.index_(?:add|copy)_\([^,]+, x\d+, (?:source=)?(x\d+)", c.history)
     changed = any(names_changed(c.difference.theirs, x) for x in c.named(" ".join(sources)))
     return changed and c.derives("torch::autograd::CopySlices") and c.only_theirs_raises(CHANGED)
 
@@ -434,7 +447,7 @@ def _(c: Case) -> bool:
 
 def is_behind_bias(node: Node, asked: set[Node]) -> bool:
     """Whether it adds a bias to a product, and that alone leads to what is asked for."""
-    products = ("UnsafeView", "View", "Mm", "Bmm", "Mv")
+    products = ("UnsafeView", "View", "Squeeze", "Mm", "Bmm", "Mv")
     ends = [n for n, _ in node.next_functions if n]
     factors = [n for n in ends if n.name().startswith(products)]
     biases = [n for n in ends if n not in factors]

@@ -6,7 +6,8 @@ import math
 import random
 
 FLOATS = ("float32", "float64")
-INTEGERS = ("int64", "int32", "uint8")
+INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
+LARGEST = {"int16": ("32767", "-32768"), "int8": ("127", "-128")}
 DTYPES = (*FLOATS, *INTEGERS, "bool")
 
 # Longer tensors are computed, not listed.
@@ -53,7 +54,7 @@ def _element(rng, dtype: str, values: str) -> str:
     if dtype in INTEGERS:
         if values == "special":
             fitting = SPECIAL["int"] if dtype == "int64" else SPECIAL["int"][:5]
-            return rng.choice(fitting)
+            return rng.choice(SPECIAL["int"][:3] + LARGEST[dtype] if dtype in LARGEST else fitting)
         return str(rng.randint(0 if values in ("unit", "positive") else -3, 4))
     if values == "special":
         return rng.choice(SPECIAL["float"])
@@ -100,7 +101,7 @@ def _computed(rng, shape: tuple, dtype: str, values: str) -> str:
     elif dtype in FLOATS:
         text += f".sub(50).to(t.{dtype}).div({rng.choice((8, 16, 25))})"
     elif dtype != "uint8":
-        text += ".sub(50)"
+        text += ".sub(50)"  # which int8 holds, too
     return f"{text}.reshape({shape}).to(t.{dtype})"
 
 

@@ -8,10 +8,87 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "what is left of two large distances": """
+x1 = t.arange(17)
+x2 = t.nn.functional.triplet_margin_loss(x1, x1, x1, p=0.1, eps=1e-05)
+""",
+    "equal elements that a layer normalises with other weights": """
+m1 = t.nn.BatchNorm2d(3)
+x1 = t.full((2, 3, 3, 2), 2.0).sin()
+x2 = t.func.functional_call(m1, {n: w * 2 for n, w in m1.named_parameters()}, (x1,))
+""",
+    "an infinity that has no weight": """
+m1 = t.nn.Upsample(size=2, mode="linear")
+x1 = t.tensor([[[t.inf]], [[-1.0]]])
+x2 = m1(x1)
+x3 = t.nn.functional.interpolate(x1[..., None], size=(2, 3), mode="bilinear", align_corners=True)
+""",
+    "what cancels in the gradient of a quotient": """
+x1 = t.arange(27).mul(2).sub(50).div(25).reshape((9, 3)).requires_grad_()
+x2 = x1.relu() / x1
+x3 = t.nn.functional.log_softmax(x2, 0)
+x4, = t.autograd.grad(x3.square().sum(), x2, create_graph=True)
+x4.square().sum().backward()
+""",
+    "an infinity is made one element by a layer": """
+m1 = t.nn.Upsample(size=1, mode="linear")
+x1 = t.tensor([[[t.inf]]])
+x2 = m1(x1)
+""",
     "a margin of a number that wraps around": """
-x1 = t.zeros(1, 1, dtype=t.uint8)
-x2 = t.nn.functional.pad(x1, (0, 1), value=255)
-x3 = t.nn.functional.pad(x1, (0, 1), value=-1)
+x1, x2 = t.zeros(1, 1, dtype=t.uint8), t.zeros(1, dtype=t.int64)
+x3 = t.nn.functional.pad(x1, (0, 1), value=255)
+x4 = t.nn.functional.pad(x1, (0, 1), value=-1)
+x5 = t.constant_pad_nd(x1, (0, 1), -1)
+x6 = t.constant_pad_nd(x1, (0, 1), -1.0)
+x7 = t.nn.functional.pad(x2, (0, 1), value=2**53 + 1)
+x8 = t.constant_pad_nd(x2, (0, 1), 2**53 + 1)
+""",
+    "nothing is infinitely far from a volume": """
+x1 = t.arange(8.0).add(1).reshape(1, 1, 2, 2, 2).requires_grad_()
+x2 = t.tensor([[0.3, 0.1, 0.2], [t.inf, 0.1, 0.2], [0.1, t.nan, 0.2], [0.1, 0.2, -t.inf], [1e30, 0.1, 0.2]])
+x3 = x2.reshape(1, 5, 1, 1, 3).requires_grad_()
+x4 = t.nn.functional.grid_sample(x1, x3, align_corners=False)
+x4.square().sum().backward(retain_graph=True)
+x5, x6 = t.autograd.grad(x4.square().sum(), [x1, x3], create_graph=True)
+x7 = t.nn.functional.grid_sample(x1[:, :, 0], x2.reshape(1, 5, 1, 3)[..., :2], align_corners=True)
+""",
+    "hooks of what LU factors solve": """
+x1 = t.tensor([[1.0, 2.0, -1.0], [0.5, -1.0, 2.0], [3.0, 1.0, 0.25]], dtype=t.float64)
+x2, x3 = t.linalg.lu_factor(x1)
+x2.requires_grad_()
+x4 = t.arange(9.0, dtype=t.float64).sin().reshape(3, 3).requires_grad_()
+x5 = t.linalg.lu_solve(x2, x3, x4)
+x6 = t.linalg.lu_solve(x2, x3, x4, left=False)
+x7 = t.linalg.lu_solve(x2, x3, x4, adjoint=True)
+x8 = t.linalg.lu_solve(x2, x3, x4, left=False, adjoint=True)
+x9, x10, x11, x12 = [x.register_hook(lambda g: g * 2) and x for x in [x5, x6, x7, x8]]
+x13 = x5.square().sum() + x6.exp().sum() - x7.square().sum() * x8.sin().sum()
+x14, x15 = t.autograd.grad(x13, [x2, x4], create_graph=True)
+x16, x17 = t.autograd.grad(x14.square().sum() + x15.sum(), [x2, x4], create_graph=True)
+x16.square().sum().backward()
+""",
+    "batch_norm by position, without eps": """
+x1 = t.tensor([[1.0, 2.0], [3.0, 2.0], [5.0, 2.0]], dtype=t.float64, requires_grad=True)
+x2, x3 = t.tensor([2.0, 3.0], dtype=t.float64), t.tensor([0.5, 0.25], dtype=t.float64)
+x4, x5 = t.zeros(2, dtype=t.float64), t.ones(2, dtype=t.float64)
+x6 = t.batch_norm(x1, x2, x3, x4, x5, True, 0.1, 0.0, False)
+x6.square().sum().backward()
+x7 = t.batch_norm(x1[:1], x2, x3, x4, x5, True, 0.1, 0.0, False)
+x8 = t.batch_norm(x1, x2, x3, x4, x5, False, 0.1, 0.0, False)
+""",
+    "beside a pole": """
+x1 = t.tensor([-1.0000001, -2.9999998, 0.3, -2.0, 0.0, t.inf], requires_grad=True)
+x2 = x1.lgamma()
+x3, = t.autograd.grad(x2[:3].sum(), [x1], create_graph=True)
+x4 = t.special.polygamma(2, x1)
+x5 = x1.polygamma(1)
+x3[:3].sum().backward(retain_graph=True)
+x6 = t.mvlgamma(x1[:3].abs() + 3, 2)
+x6.sum().backward()
+x7 = x1.detach().clone()
+x7.polygamma_(1)
+x8 = t.special.psi(t.tensor([-2.999999999999996, -0.9999999999, 1e-10], dtype=t.float64))
 """,
     "equal elements are 0, also without eps": """
 x1 = t.full((2, 3, 4), 7.0, requires_grad=True)
@@ -156,6 +233,24 @@ x4 = t.nn.Sequential(m1, t.nn.ReLU6())(x1)
 
 # What only a part of a predicate's sentence is about, and must be found still.
 WRONG = {
+    "the gradient of a quotient": (
+        "true_divide",
+        """
+x1 = t.tensor([-1.0, 0.08], requires_grad=True)
+t.true_divide(x1.relu(), x1).sum().backward()
+""",
+    ),
+    "a gradient of hardshrink whose bound is NaN": (
+        "nn.functional.hardshrink",
+        """
+x1 = t.arange(40.0).requires_grad_()
+t.nn.functional.hardshrink(x1, lambd=t.nan).sum().backward()
+""",
+    ),
+    "a gradient of lgamma beside a pole": (
+        "lgamma",
+        "x1 = t.tensor([-1.0000001, 0.5], requires_grad=True)\nt.lgamma(x1).sum().backward()",
+    ),
     "an infinite gradient of interpolate to another size": (
         "nn.functional.interpolate",
         """
@@ -233,15 +328,26 @@ def test_what_is_known_hides_nothing_beside_it(name, program, monkeypatch):
             "mm",
             "x1, x2 = t.tensor([[1e10, 0.0], [0.0, 2.0]]), t.tensor([[1.0, 0.0], [0.0, 1e5]])\nx3 = t.mm(x1, x2)",
         ),
+        ("logspace", "x1 = t.logspace(-2147483648, 0, 12, dtype=t.int32)"),
     ],
 )
 def test_what_large_terms_leave_hides_no_small_ones(name, program, monkeypatch):
     assert compare(program) is None
     op = getattr(dt, name)
 
-    def wrong(*given):
-        y = op(*given)
-        return dt.where(y.abs() < 100, y + 1e7, y)
+    def wrong(*given, **options):
+        y = op(*given, **options)
+        return dt.where(y.abs() < 100, y + 10**7, y)
 
     monkeypatch.setattr(dt, name, wrong)
+    assert compare(program) is not None
+
+
+def test_products_that_overflow_hide_no_others(monkeypatch):
+    program = """
+x1, x2 = t.tensor([1e20, 1e20, 0.0]), t.tensor([1e20, 2e20, 1.0])
+x3 = t.linalg.cross(x1, x2)"""
+    assert compare(program) is None
+    op = dt.linalg.cross
+    monkeypatch.setattr(dt.linalg, "cross", lambda *given: op(*given) * 2)
     assert compare(program) is not None

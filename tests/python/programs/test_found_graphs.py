@@ -17,6 +17,85 @@ x3.backward()
 """
 
 FOUND = {
+    "a power of a number whose exponent is written": """
+x1 = t.tensor([[1.0, -1.0]], requires_grad=True)
+x2 = x1 * 2
+x3 = x2.movedim(0, 1)
+x4 = 0.0**x3
+x2[x2 < 0] = 0.0
+x5, = t.autograd.grad(x4.sum(), [x1], t.tensor(1.0))
+""",
+    "the bias of a vector's product, asked for a second time": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = x1.broadcast_to((3,))
+x3 = t.nn.functional.linear(x1, t.ones(3, 1), bias=x2)
+x3.sum().backward()
+x4, = t.autograd.grad(x3.mean(), [x2])
+""",
+    "a constant that GroupNorm has normalised": """
+m1 = t.nn.GroupNorm(1, 2)
+x1 = t.tensor([[1.0, 2.0]])
+x2 = m1(x1)
+x2.mean().backward(create_graph=True)
+""",
+    "a third derivative of what is normalised": """
+x1 = t.tensor([[[0.0, 0.5, 2.0]]], requires_grad=True)
+m1 = t.nn.InstanceNorm1d(1)
+x2 = m1(x1)
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.square().sum(), x1, create_graph=True)
+(x4 * t.tensor([-1.0, 1.0, 3.0])).sum().backward()
+""",
+    "a threshold in expanded memory": """
+x1 = t.zeros(1, 1).expand(1, 2)
+x2 = t.nn.functional.threshold(x1, 0.0, 0.0, inplace=True)
+""",
+    "the logits of one row are written": """
+x1 = t.tensor([0.5, 1.0], requires_grad=True)
+x2 = t.nn.functional.cross_entropy(x1, t.tensor(0))
+with t.no_grad():
+    x1.sub_(x1)
+x2.backward()
+""",
+    "what has been padded by its own elements is written": """
+m1, m2 = t.nn.ReplicationPad3d(0), t.nn.ReflectionPad2d(1)
+x1, x2 = t.ones(1, 1, 1, 1, requires_grad=True), t.ones(1, 2, 2, requires_grad=True)
+x3, x4 = m1(x1), m2(x2)
+with t.no_grad():
+    _ = x1.log_(), x2.log_()
+x3.backward()
+x4.sum().backward()
+""",
+    "a constant that RMSNorm has normalised": """
+m1 = t.nn.RMSNorm(2)
+x1 = t.tensor([[1.0, 2.0]])
+x2 = m1(x1)
+x2.sum().backward(create_graph=True)
+""",
+    "what takes no part in an extreme is written": """
+x1, x2 = t.ones(1, 1, requires_grad=True), t.zeros(1, 1)
+x3 = t.scatter_reduce(x2, 0, t.tensor([[0]]), x1, "amax", include_self=False)
+x2 += 1
+x3.backward()
+""",
+    "what index_copy has copied is written": """
+x1, x2 = t.zeros(2), t.tensor([0])
+x3 = t.ones(1, requires_grad=True)
+x4 = t.index_copy(x1, 0, x2, x3)
+x5 = t.zeros(2)
+x5[:1].index_copy_(0, x2, x3)
+with t.no_grad():
+    x3.clamp_(0.0)
+x4.sum().backward()
+""",
+    "what index_copy has copied into a view is written": """
+x2, x3 = t.tensor([0]), t.ones(1, requires_grad=True)
+x5 = t.zeros(2)
+x5[:1].index_copy_(0, x2, x3)
+with t.no_grad():
+    x3.clamp_(0.0)
+x5.sum().backward()
+""",
     "an optimizer of a tensor and a view of it": """
 x1 = t.ones(4)
 x2 = x1[:2].requires_grad_()

@@ -7,6 +7,11 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "the memory order of volumes that are convolved": """
+x1, x2 = t.ones(1, 4, 3, 2, 2), t.ones(2, 2, 2, 3, 4).permute(0, 4, 1, 2, 3)[:, :, :1]
+x3 = t.nn.functional.conv3d(x1, x2)
+x4 = t.nn.functional.conv_transpose3d(x1[:, :2], x2, groups=2)
+""",
     "the memory order of powers by a number": """
 x1 = t.arange(4.0).reshape(2, 1, 1, 2).permute(2, 3, 1, 0)
 x2, x3, x4, x5 = x1.pow(1.0), x1.pow(0), x1.pow(1.7), x1.float_power(1.5)

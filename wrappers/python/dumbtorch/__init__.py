@@ -64,7 +64,6 @@ from ._by_position import (  # noqa: E402
     alpha_dropout_,
     batch_norm,
     binary_cross_entropy_with_logits,
-    constant_pad_nd,
     cosine_embedding_loss,
     ctc_loss,
     dropout,

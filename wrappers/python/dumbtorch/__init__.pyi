@@ -54,7 +54,6 @@ from ._by_position import alpha_dropout as alpha_dropout
 from ._by_position import alpha_dropout_ as alpha_dropout_
 from ._by_position import batch_norm as batch_norm
 from ._by_position import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from ._by_position import constant_pad_nd as constant_pad_nd
 from ._by_position import cosine_embedding_loss as cosine_embedding_loss
 from ._by_position import ctc_loss as ctc_loss
 from ._by_position import dropout as dropout
@@ -578,6 +577,7 @@ from ._ops import cumulative_trapezoid as cumulative_trapezoid
 from ._ops import equal as equal
 from ._ops import isclose as isclose
 from ._ops import allclose as allclose
+from ._ops import constant_pad_nd as constant_pad_nd
 from ._ops import rot90 as rot90
 from ._ops import fliplr as fliplr
 from ._ops import flipud as flipud

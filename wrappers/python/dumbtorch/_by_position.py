@@ -55,7 +55,15 @@ def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=
 def batch_norm(
     input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
 ):
-    """nn.functional.batch_norm; `cudnn_enabled` changes nothing."""
+    """nn.functional.batch_norm; `cudnn_enabled` changes nothing, and in training `eps` may be 0."""
+    if training and eps == 0 and input.dim() > 1 and input.numel() > 0:
+        # All images as one, of which functional.instance_norm takes that.
+        one = input.transpose(0, 1).reshape(1, input.size(1), -1)
+        out = functional.instance_norm(
+            one, running_mean, running_var, weight, bias, True, momentum, eps
+        )
+        turned = input.transpose(0, 1)
+        return out.reshape(turned.shape).transpose(0, 1).contiguous()
     return functional.batch_norm(
         input, running_mean, running_var, weight, bias, training, momentum, eps
     )
@@ -73,11 +81,6 @@ def instance_norm(
 def adaptive_max_pool1d(input, output_size):
     """nn.functional.adaptive_max_pool1d with its indices."""
     return functional.adaptive_max_pool1d(input, output_size, True)
-
-
-def constant_pad_nd(input, pad, value=0):
-    """nn.functional.pad with a constant."""
-    return functional.pad(input, pad, "constant", value)
 
 
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):

@@ -13986,6 +13986,26 @@ def pad(input, pad, mode='constant', value=None):
 _pad = pad
 
 
+def constant_pad_nd(input, pad, value=0, *, out=None):
+    """Adds elements that are all one number around the input.
+
+    Args:
+        pad: How many elements go before and behind the last dimension, then those of the
+            dimension before it, and so on; negative ones take elements away.
+        value: The number of the new elements: an integer stays one, where pad takes it for
+            a float.
+    """
+    if out is not None:
+        return into(out, constant_pad_nd, input, pad, value)
+    try:
+        pad_c = shape_list(pad)
+        value_kind, value_i, value_f = read_scalar(value)
+        out = lib.py_constant_pad_nd(input._h, pad_c, len(pad_c), value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "constant_pad_nd", "input:tensor pad:i64[] value:scalar", input, pad, value) from None
+    return wrap(out)
+
+
 def roll(input, shifts, dims=(), *, out=None):
     """Moves elements along dimensions; those that leave at the end come back at the start.
 
@@ -20612,6 +20632,7 @@ NAMESPACES = {
         "equal": equal,
         "isclose": isclose,
         "allclose": allclose,
+        "constant_pad_nd": constant_pad_nd,
         "roll": roll,
         "rot90": rot90,
         "fliplr": fliplr,

@@ -101,7 +101,7 @@ class _Uninitialized:
 
 
 def _refusing(name: str):
-    def method(self, *args):
+    def method(self, *args, **kwargs):
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {name}. This error happens when you are "
             "using a `LazyModule` or explicitly manipulating "
@@ -119,10 +119,24 @@ def _refuse_operators() -> None:
     others = "eq ne lt le gt ge neg pos abs invert getitem setitem len iter bool int float"
     for name in (*binary, *others.split()):
         setattr(_Uninitialized, f"__{name}__", _refusing(f"__{name}__"))
-    _Uninitialized.numel = _refusing("numel")
+
+
+# What says nothing about elements, or makes another such parameter.
+_ALLOWED = (
+    "size copy_ is_complex is_floating_point half bfloat16 float double char short int long cuda cpu to get_device "
+    "as_subclass"
+)
+
+
+def _refuse_methods() -> None:
+    for name in dir(Tensor):
+        own = name.startswith("_") or name in _ALLOWED.split() or name in vars(_Uninitialized)
+        if not own and callable(getattr(Tensor, name, None)):  # None: it says why it is missing
+            setattr(_Uninitialized, name, _refusing(name))
 
 
 _refuse_operators()
+_refuse_methods()
 
 
 class UninitializedParameter(_Uninitialized, Parameter):

@@ -130,9 +130,7 @@ class StateDict:
             errors = [*_complaints(keys, strict), *errors]
         if errors:
             raise self._load_error(errors)
-        with no_grad():
-            for write in loading.writes:
-                write()
+        _write(loading.writes)
         for module, hook in hooks:
             if hook(module, keys) is not None:
                 raise AssertionError(
@@ -170,16 +168,18 @@ class StateDict:
                 continue
             assign = local_metadata.get("assign_to_params_buffers", False)
             writes.append(partial(_load, self, name, tensor, value, assign))
-        extra = prefix + _EXTRA
+        extra, at_once = prefix + _EXTRA, False
         if type(self).set_extra_state is not StateDict.set_extra_state:
             if extra in state_dict:
                 writes.append(partial(self.set_extra_state, state_dict[extra]))
+                # It may make the children that are asked next.
+                at_once = not error_msgs
             else:
                 missing_keys += [extra] * strict
             own[_EXTRA] = None
         if strict:
             unexpected_keys += [key for key in state_dict if self._is_unknown(key, prefix, own)]
-        _put_off(state_dict, writes)
+        _put_off(state_dict, writes, at_once)
 
     def _is_unknown(self, key: str, prefix: str, own: dict) -> bool:
         if not key.startswith(prefix):
@@ -237,14 +237,19 @@ def _walk(
     hooks += [(module, hook) for hook in _values(module._load_state_dict_post_hooks)]
 
 
-def _put_off(state_dict, writes: list) -> None:
+def _put_off(state_dict, writes: list, at_once: bool) -> None:
     """A state dict that is not on its way through load_state_dict has no place for them."""
-    if isinstance(state_dict, _Loading):
-        state_dict.writes += writes
-        return
+    on_its_way = isinstance(state_dict, _Loading)
+    waiting = state_dict.writes if on_its_way else []
+    waiting += writes
+    if at_once or not on_its_way:
+        _write(waiting)
+
+
+def _write(waiting: list) -> None:
     with no_grad():
-        for write in writes:
-            write()
+        while waiting:
+            waiting.pop(0)()
 
 
 def _complaints(keys: IncompatibleKeys, strict: bool) -> list[str]:

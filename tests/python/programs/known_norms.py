@@ -1,0 +1,100 @@
+"""What is known of layers that normalise."""
+
+from __future__ import annotations
+
+import math
+import re
+from unittest import mock
+
+import torch
+from torch.autograd.graph import Node
+
+from .case import Case, documented, graph_of
+from .elements import all_that_differ
+from .exact import is_result_of, may_be_rounding
+from .tensors import largest
+
+
+# What is left of gradients that cancel: those of two elements do but for what eps makes of them.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    pairs = any(normalises_pairs(n) for x in c.derived for n in graph_of(x))
+    return c.aspect == "values" and pairs and may_be_rounding(c)
+
+
+def normalises_pairs(node: Node) -> bool:
+    if node.name() == "NativeLayerNormBackward0":
+        return math.prod(node._saved_normalized_shape) == 2
+    if node.name() != "NativeBatchNormBackward0":
+        return False
+    batch, _, *positions = node._input_metadata[0].shape
+    return math.prod([batch, *positions]) == 2
+
+
+@documented("**`batch_norm`** of infinities")
+def _(c: Case) -> bool:
+    normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
+    huge = any(largest(x) > math.sqrt(torch.finfo(x.dtype).max) for x in c.floats)
+
+    def lost(ours, theirs):
+        return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
+
+    return bool(normalises) and huge and all_that_differ(c, lost)
+
+
+@documented("**`batch_norm`** of infinities")
+def _(c: Case) -> bool:
+    running = c.aspect == "values" and "running_" in c.difference.place
+    return running and "nan" in c.difference.ours and "inf" in c.difference.theirs
+
+
+# Its third derivative: ours is that of what it is made of.
+@documented("**Third derivatives** of `batch_norm`")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not c.derives("NativeBatchNormBackwardBackward"):
+        return False
+    with (
+        mock.patch.object(torch.nn.functional, "batch_norm", batch_norm_by_steps),
+        mock.patch.object(torch.nn.functional, "instance_norm", instance_norm_by_steps),
+    ):
+        return is_result_of(c, c.history + "\npass")
+
+
+def batch_norm_by_steps(
+    input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5
+):
+    if not training:
+        return torch.batch_norm(
+            input, weight, bias, running_mean, running_var, False, momentum, eps, False
+        )
+    dims = [0, *range(2, input.dim())]
+    y = by_steps(input, dims, weight, bias, eps)
+    torch.batch_norm(
+        input.detach(), None, None, running_mean, running_var, True, momentum, eps, False
+    )
+    return y
+
+
+def instance_norm_by_steps(
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
+):
+    if not use_input_stats:
+        return torch.instance_norm(
+            input, weight, bias, running_mean, running_var, False, momentum, eps, False
+        )
+    return by_steps(input, list(range(2, input.dim())), weight, bias, eps)
+
+
+def by_steps(input, dims: list[int], weight, bias, eps: float) -> torch.Tensor:
+    centered = input - input.mean(dims, keepdim=True)
+    y = centered / (centered.square().mean(dims, keepdim=True) + eps).sqrt()
+    sizes = [1, -1] + [1] * (input.dim() - 2)
+    y = y if weight is None else y * weight.reshape(sizes)
+    return y if bias is None else y + bias.reshape(sizes)
