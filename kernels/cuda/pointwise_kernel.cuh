@@ -376,12 +376,13 @@ PacketKernel narrow_kernel() {
   return kernel;
 }
 
-// How much a thread handles: at least four loads in flight where a formula has few inputs.
+// How much a thread handles: two packets of each input are enough loads in flight, and with more the
+// last round of blocks would leave most multiprocessors idle in arrays of some million elements.
 template <class F, class T>
 Pointwise pointwise_of() {
   constexpr bool kOnlyTruths = F::bool_out && F::bool_in == (1u << F::n_in) - 1;
   constexpr int kWidth = kOnlyTruths ? kPacketWidth<uint8_t> : kPacketWidth<T>;
-  constexpr int kPackets = F::n_in == 1 ? 4 : 2, kElements = F::n_in <= 2 ? 4 : 2;
+  constexpr int kPackets = 2, kElements = F::n_in <= 2 ? 4 : 2;
   static_assert(F::n_in <= kMaxPointwiseIn && F::n_out <= kMaxPointwiseOut);
   return {F::n_in,
           F::n_out,
