@@ -208,6 +208,7 @@ struct MaxPool {
   // Of small planes with borders the border is much of all: rows are copied with it, so that a
   // vector takes windows there as well.
   static constexpr int64_t kStage = 4096;  // elements
+  static constexpr bool kStages = kNarrow && kIsFloating<T>;
 
   int64_t stage_width() const {
     return ceil_div(y.w, kWidest) * kWidest * pool.cols.stride + pool.cols.kernel;
@@ -216,7 +217,7 @@ struct MaxPool {
     const bool has_rows = x.w_step == 1 && y.w_step == 1 && indices.w_step == 1;
     const bool steps = pool.cols.stride == 1 || pool.cols.stride == 2;
     const bool has_holes = pool.rows.dilation != 1 || pool.cols.dilation != 1;
-    return kNarrow && !channels_last(x) && has_rows && steps && !has_holes &&
+    return kStages && !channels_last(x) && has_rows && steps && !has_holes &&
            pool.cols.padding > 0 && y.w <= 2 * kWidest && x.h * stage_width() <= kStage;
   }
 
@@ -289,6 +290,8 @@ struct MaxPool {
   void piece(int64_t n, int64_t c, int64_t channels, int64_t first, int64_t last) const {
     if constexpr (kNarrow) {
       if (halving && channels == 1) return halve_rows(n, c, first, last);
+    }
+    if constexpr (kStages) {
       if (staged && channels == 1) return staged_rows(n, c, first, last);
     }
     for (int64_t p = first; p < last; ++p) {

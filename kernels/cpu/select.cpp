@@ -12,7 +12,6 @@ namespace dt::cpu {
 namespace {
 
 constexpr int64_t kShortRow = 256;    // keys that are looked through bit by bit
-constexpr int64_t kShortestRow = 12;  // keys whose places are counted one by one
 constexpr int64_t kUnsampled = 4096;  // up to here a sample is not worth its while
 constexpr int64_t kMaxSample = 1024;
 constexpr int64_t kMaxPieces = 16;
@@ -100,19 +99,9 @@ class RowSelect {
     return sum > 0 && !skip_nan ? others : (max<int64_t>(others, 1) - 1) / 2;
   }
 
-  // The first of equal keys has the lowest place, as in a stable sort.
-  static int64_t place_in_shortest(const KeyOf<T>* keys, int64_t n, int64_t rank) {
-    for (int64_t i = 0;; ++i) {
-      int64_t place = 0;
-      for (int64_t j = 0; j < n; ++j) place += (keys[j] < keys[i]) | ((keys[j] == keys[i]) & (j < i));
-      if (place == rank || i == n - 1) return i;
-    }
-  }
-
   static int64_t find_in_short(const Row<T>& x, int64_t rank) {
     KeyOf<T> keys[kShortRow];
     for (int64_t i = 0; i < x.n; ++i) keys[i] = key_of(x[i]);
-    if (x.n <= kShortestRow) return place_in_shortest(keys, x.n, rank);
     const KeyOf<T> key = key_at(keys, x.n, rank);
     for (int64_t i = 0; i < x.n; ++i) rank -= keys[i] < key;
     int64_t position = 0;
