@@ -7,8 +7,8 @@
 #define MAX_DIMS 16
 
 /* The method of that name with all that it takes. */
-static PyObject* call_general(const char* name, PyObject* self, PyObject* const* args,
-                              Py_ssize_t n, PyObject* names) {
+static PyObject* call_general(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n,
+                              PyObject* names) {
   const Py_ssize_t named = names ? PyTuple_Size(names) : 0;
   PyObject* const function = PyDict_GetItemString(methods, name);
   if (!function) return PyErr_Format(PyExc_AttributeError, "%s: no such method", name);

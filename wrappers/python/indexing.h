@@ -61,9 +61,8 @@ static int take_part(Place* place, int64_t* dim, PyObject* part, int64_t skipped
     return 1;
   }
   dt_tensor* next = NULL;
-  const int taken = part == Py_None
-                        ? arrive(place, dt_unsqueeze(place->handle, *dim, &next), &next)
-                        : take_slice(place, *dim, part);
+  const int taken = part == Py_None ? arrive(place, dt_unsqueeze(place->handle, *dim, &next), &next)
+                                    : take_slice(place, *dim, part);
   *dim += 1;
   return taken;
 }
@@ -124,9 +123,8 @@ static int slot_put(PyObject* self, PyObject* index, PyObject* value) {
     return put_by_python(self, index, value);
   }
   Py_BEGIN_ALLOW_THREADS;
-  status = operand.handle
-               ? dt_copy_(place.handle, operand.handle, 0)
-               : dt_fill_(place.handle, NULL, operand.kind, operand.i, operand.f);
+  status = operand.handle ? dt_copy_(place.handle, operand.handle, 0)
+                          : dt_fill_(place.handle, NULL, operand.kind, operand.i, operand.f);
   Py_END_ALLOW_THREADS;
   if (status) raise_last_error();
   leave(&place);

@@ -52,7 +52,8 @@ static int measure(Numbers* numbers, PyObject* data) {
   return 1;
 }
 
-/* Writes the numbers below as a dtype's, and returns where the next goes; NULL with an exception. */
+/* Writes the numbers below as a dtype's, and returns where the next goes; NULL with an exception.
+ */
 static char* write_numbers(const Numbers* numbers, PyObject* x, int64_t depth, dt_dtype dtype,
                            char* out) {
   if (depth < numbers->n) {
@@ -89,7 +90,7 @@ static PyObject* from_lists(PyObject* module, PyObject* const* args, Py_ssize_t 
   Numbers numbers = {{0}, 0, 0, 0, 0, 0};
   if (!measure(&numbers, args[0]) || !look(&numbers, args[0], 0)) Py_RETURN_NONE;
   const int is_int = numbers.has_int && !numbers.has_float;
-  const dt_dtype dtype = is_int               ? DT_DTYPE_INT64
+  const dt_dtype dtype = is_int              ? DT_DTYPE_INT64
                          : numbers.has_float ? (dt_dtype)floats
                                              : DT_DTYPE_BOOL;
   char few[512];

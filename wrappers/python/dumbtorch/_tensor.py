@@ -81,7 +81,8 @@ class Tensor(TensorNames):
             if kind is dtype:
                 return _cast(self, args[0], preserve_format)
             if kind in (str, device):
-                return self if args[0] == "cpu" and not self.is_cuda else _ops.to(self, args[0])
+                where = args[0] if kind is str else args[0].type
+                return self if where == "cpu" and not self.is_cuda else _ops.to(self, args[0])
         return _ops.to(self, **_to_arguments(args, kwargs))
 
     def type(self, dtype=None, non_blocking=False):
