@@ -211,3 +211,23 @@ def test_softmax_of_gaps(op, dim):
         torch.autograd.grad((theirs * theirs).sum(), y)[0],
     )
     assert np.allclose(g[0].numpy(), g[1].numpy(), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int8"])
+@pytest.mark.parametrize("n", [7, 8, 15, 16, 17, 24, 32, 48, 64])
+def test_elementwise_of_short_rows_with_gaps(dtype, n):
+    x, y = pair(drawn((5, 3, n + 3), n), dtype)
+    x, y = x[..., 1 : n + 1], y[..., 1 : n + 1]
+    for f in (
+        lambda t: t * 2,
+        lambda t: t + t,
+        lambda t: t > 0,
+        lambda t: t - t[0],
+        lambda t: t.abs(),
+        lambda t: t + 1.5,
+    ):
+        same(f(x), f(y))
+    x += 1
+    y += 1
+    same(x, y)
+    same(x.transpose(0, 1) + x.transpose(0, 1), y.transpose(0, 1) + y.transpose(0, 1))

@@ -140,20 +140,21 @@ static PyObject* number_at(const char* at, char code) {
 
 static PyObject* lists_of(const char** at, int64_t width, char code, const int64_t* sizes,
                           int64_t dims) {
-  if (!dims) {
-    PyObject* const number = number_at(*at, code);
-    *at += width;
-    return number;
-  }
   PyObject* list = PyList_New((Py_ssize_t)sizes[0]);
   for (Py_ssize_t i = 0; list && i < sizes[0]; i++) {
-    PyObject* entry = lists_of(at, width, code, sizes + 1, dims - 1);
+    PyObject* entry;
+    if (dims > 1) {
+      entry = lists_of(at, width, code, sizes + 1, dims - 1);
+    } else {
+      entry = number_at(*at, code);
+      *at += width;
+    }
     if (!entry || PyList_SetItem(list, i, entry)) Py_CLEAR(list);
   }
   return list;
 }
 
-/* to_lists(tensor, code) */
+/* to_lists(tensor, code), of a tensor that has dimensions */
 static PyObject* to_lists(PyObject* module, PyObject* const* args, Py_ssize_t n) {
   (void)module;
   if (n != 2 || !PyObject_TypeCheck(args[0], base_type) || !PyUnicode_Check(args[1]))
@@ -173,7 +174,8 @@ static PyObject* to_lists(PyObject* module, PyObject* const* args, Py_ssize_t n)
   Py_END_ALLOW_THREADS;
   const char* at = memory;
   const char code = (char)PyUnicode_ReadChar(args[1], 0);
-  PyObject* const out = status ? raise_last_error() : lists_of(&at, width, code, sizes, dims);
+  PyObject* const out =
+      status || !dims ? raise_last_error() : lists_of(&at, width, code, sizes, dims);
   if (memory != few) free(memory);
   return out;
 }

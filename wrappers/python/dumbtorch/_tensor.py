@@ -233,7 +233,7 @@ class Tensor(TensorNames):
 
     def tolist(self):
         """The elements as nested lists, or the number of a 0-d tensor."""
-        if _ops.tensor_dim(self) == 0:
+        if not self.ndim:
             return self.item()
         x = self if self.dtype.code else _ops.to(_ops.detach(self), dtype=float32)
         return to_lists(x, x.dtype.code)
@@ -271,7 +271,7 @@ class Tensor(TensorNames):
 
         if force:
             return _ops.detach(self).cpu().numpy()
-        if _ops.tensor_requires_grad(self):
+        if self.requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
