@@ -164,8 +164,8 @@ def check_length(path: Path, text: str) -> Complaints:
 
 
 def check_kernels(path: Path, text: str) -> Complaints:
-    """A CUDA kernel waits for its predecessor, and is started by launch() only: see launch.cuh. What kernels of a chain
-    may read before, they ask() for."""
+    """A CUDA kernel waits for its predecessor, and is started by launch() or, with blocks that work together, by those
+    of together.cuh. What kernels of a chain may read before, they ask() for."""
     if path.suffix not in {".cu", ".cuh"}:
         return
     for match in KERNEL.finditer(text):
@@ -173,8 +173,8 @@ def check_kernels(path: Path, text: str) -> Complaints:
         if not begins or READS_OR_WRITES.search(before):
             yield f"{line_of(text, match)}: a kernel must begin_kernel(); before it uses memory"
     for match in KERNEL_START.finditer(text):
-        if path.name != "launch.cuh":
-            yield f"{line_of(text, match)}: start kernels with launch() of launch.cuh"
+        if path.name not in {"launch.cuh", "together.cuh"}:
+            yield f"{line_of(text, match)}: start kernels by launch.cuh or together.cuh"
 
 
 def check_calls(path: Path, text: str) -> Complaints:

@@ -46,12 +46,13 @@ Convolution describe(const calls::Conv2dBackwardWeight& call) {
 
 // ---- the choice
 
-enum class Way { kDirect, kLibrary, kGemm };
+enum class Way { kFewInputs, kDirect, kLibrary, kGemm };
 
 // Few channels give a matrix product too little to do: cuDNN spends its time on rearranging the
 // images and on padding the channels to the width of its tiles. From a few hundred pairs of
 // channels on its tensor cores and Winograd transforms are out of reach for plain arithmetic.
 Way way_of(const Convolution& c) {
+  if (few_inputs_can(c)) return Way::kFewInputs;
   if (direct_can(c)) return Way::kDirect;
   return cudnn_can(c) ? Way::kLibrary : Way::kGemm;
 }
@@ -75,6 +76,8 @@ int64_t bias_bytes(const dt_stream* stream, const Convolution& c) {
 
 int64_t bytes_for(const dt_stream* stream, const Convolution& c) {
   switch (way_of_any(c)) {
+    case Way::kFewInputs:
+      return 0;
     case Way::kDirect:
       return direct_workspace(stream, c);
     case Way::kLibrary:
@@ -98,6 +101,7 @@ int32_t convolve(const dt_stream* stream, const Convolution& c, Way way, void* w
 
 int32_t run(const dt_stream* stream, const Convolution& c, void* workspace) {
   const Way way = way_of_any(c);
+  if (way == Way::kFewInputs) return few_inputs_convolve(stream, c);
   if (way == Way::kDirect) return direct_convolve(stream, c, workspace);
   char* const scratch = static_cast<char*>(workspace) + bias_bytes(stream, c);
   if (const int32_t result = convolve(stream, c, way, scratch)) return result;

@@ -36,6 +36,11 @@ int32_t direct_convolve(const dt_stream* stream, const Convolution& c, void* wor
 int64_t direct_weight_workspace(const dt_stream* stream, const Convolution& c);
 int32_t direct_weight(const dt_stream* stream, const Convolution& c, void* workspace);
 
+// ---- the gradient of an input of two to four channels (conv_few_inputs.cu): float, stride 1 or 2
+
+bool few_inputs_can(const Convolution& c);
+int32_t few_inputs_convolve(const dt_stream* stream, const Convolution& c);
+
 // ---- any convolution as a matrix product over indices (conv_gemm.cu); all but the gradient of the
 // bias
 

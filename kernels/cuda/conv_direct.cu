@@ -451,18 +451,6 @@ Correlation backward_input(const Convolution& c) {
           vector_for(gx)};
 }
 
-// Whether 32 bits hold the number of elements and the offsets in an image, also of what tiles have
-// beyond its edges.
-bool is_small(const Images& x) {
-  constexpr double kBeyond = 160;
-  double elements = 1, reach = 0;
-  for (int d = 0; d < 4; ++d) {
-    elements *= x.sizes[d];
-    if (d > 0) reach += magnitude(x.strides[d]) * (x.sizes[d] + (d > 1 ? kBeyond : 0));
-  }
-  return elements <= kMaxIndex32 && reach <= kMaxIndex32;
-}
-
 }  // namespace
 
 bool direct_can(const Convolution& c) {

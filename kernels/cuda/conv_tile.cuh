@@ -33,6 +33,18 @@ struct Plane {
   }
 };
 
+// Whether 32 bits hold the number of elements and the offsets in an image, also of what tiles have
+// beyond its edges.
+inline bool is_small(const Images& x) {
+  constexpr double kBeyond = 160;
+  double elements = 1, reach = 0;
+  for (int d = 0; d < 4; ++d) {
+    elements *= x.sizes[d];
+    if (d > 0) reach += magnitude(x.strides[d]) * (x.sizes[d] + (d > 1 ? kBeyond : 0));
+  }
+  return elements <= kMaxIndex32 && reach <= kMaxIndex32;
+}
+
 // Whether rows can be moved in accesses of `floats` floats.
 inline bool has_vectors(const Plane& x, int floats) {
   return x.w == 1 && x.width % floats == 0 && x.h % floats == 0 && x.c % floats == 0 &&

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "kernels/cuda/runtime.h"
+#include "kernels/cuda/together.cuh"
 #include "kernels/cuda/shared.cuh"
 
 namespace dt::cuda {
@@ -80,6 +81,10 @@ bool is_forked() {
 int multiprocessors(int32_t device) {
   if (set_device(device) != cudaSuccess) return 1;
   return find_device(device)->multiprocessors;
+}
+
+bool has_clusters(int32_t device) {
+  return set_device(device) == cudaSuccess && find_device(device)->kernels_wait;
 }
 
 int64_t shared_memory(int32_t device) {

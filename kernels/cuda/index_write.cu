@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/cuda/bucketed_sums.cuh"
 #include "kernels/cuda/index_move.h"
 #include "kernels/cuda/owned_sums.cuh"
 #include "kernels/cuda/radix_sort.cuh"
@@ -127,6 +128,23 @@ __global__ void __launch_bounds__(kRankThreads)
   order[rank] = position;
 }
 
+// ---- y that is zero at first
+
+// Makes a contiguous y zero; `bytes` is 0 if its elements count.
+int32_t clear(const dt_stream* stream, void* y, int64_t bytes) {
+  if (bytes == 0) return DT_KERNEL_OK;
+  if (const cudaError_t error = set_device(stream->device))
+    return check(error, "cudaSetDevice", stream->fault);
+  return check(cudaMemsetAsync(y, 0, static_cast<size_t>(bytes), native_stream(stream)),
+               "cudaMemsetAsync", stream->fault);
+}
+
+// Whether the slices of all keys, one after another, are y as a whole.
+bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_bytes) {
+  return split.unit == split.slice.count && split.lowest == 0 &&
+         split.extent * split.slice.count * element_bytes == y_bytes;
+}
+
 // ---- with repeats: scratch memory
 
 // What CUB needs to sort.
@@ -213,9 +231,11 @@ struct AdditionShape {
   static constexpr int64_t kMostBlocks = 1 << 30;
 };
 
-// Packets are worth code of their own where gradients are added up.
+// Packets and buckets are worth code of their own where gradients are added up.
+template <class T>
+constexpr bool kIsFloat = std::is_floating_point_v<Widened<T>>;
 template <class T, class Word>
-constexpr bool kHasPackets = std::is_floating_point_v<T> && sizeof(Word) == 4;
+constexpr bool kHasPackets = kIsFloat<T> && sizeof(Word) == 4;
 
 // Whether slices can be added up in packets.
 template <class T>
@@ -290,6 +310,35 @@ int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitP
                 static_cast<unsigned>(shape.blocks()), kOwnerThreads, 0, sums);
 }
 
+// ---- with repeats: about as many positions as destinations
+
+bool has_buckets(const SplitPlan& split, int64_t element_bytes) {
+  return split.is_small() && split.positions.selectors <= 2 &&
+         Buckets::serve(split.positions.count(), split.extent, split.slice.count * element_bytes);
+}
+
+template <class T, int kWidth, class Op>
+int32_t add_in_buckets(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
+                       T* y, const Values<T>& values, const Op& op, bool fresh) {
+  using Sums = BucketedSums<T, kWidth, Op>;
+  Scratch memory(call.workspace);
+  Sums sums = {y,
+               values,
+               {KeyMaker(split, Complaint(stream, call))},
+               split.slice,
+               Buckets(&memory, split.positions.count(), split.extent),
+               split.unit,
+               split.lowest * split.unit,
+               split.slice.count / kWidth,
+               1,
+               fresh,
+               op,
+               nullptr};
+  while (sums.lanes < kWarp && sums.lanes * Parts<Sums>::kTogether < sums.parts) sums.lanes *= 2;
+  sums.of_segment = memory.take<Packet<T, kWidth>>(kSegments * sums.parts);
+  return launch_together(stream, sum_in_buckets<Sums>, kBucketBlocks, kBucketThreads, sums);
+}
+
 // f(uint32_t()) or f(uint64_t()), whatever holds keys and positions.
 template <class F>
 int32_t visit_word(const SplitPlan& split, const F& f) {
@@ -312,31 +361,22 @@ int32_t assign(const dt_stream* stream, const calls::Call& call, const IndexPlan
   });
 }
 
-// Makes a contiguous y zero; `bytes` is 0 if its elements count.
-int32_t clear(const dt_stream* stream, void* y, int64_t bytes) {
-  if (bytes == 0) return DT_KERNEL_OK;
-  if (const cudaError_t error = set_device(stream->device))
-    return check(error, "cudaSetDevice", stream->fault);
-  return check(cudaMemsetAsync(y, 0, static_cast<size_t>(bytes), native_stream(stream)),
-               "cudaMemsetAsync", stream->fault);
-}
-
-// Whether the slices of all keys, one after another, are y as a whole.
-bool is_made_of_slices(const SplitPlan& split, int64_t y_bytes, int64_t element_bytes) {
-  return split.unit == split.slice.count && split.lowest == 0 &&
-         split.extent * split.slice.count * element_bytes == y_bytes;
-}
-
+// By blocks that own destinations, or in buckets.
 template <class T, class Op>
-int32_t accumulate_owned(const dt_stream* stream, const calls::Call& call, const SplitPlan& split,
-                         T* y, const Values<T>& values, const Op& op, int64_t clear_bytes) {
+int32_t accumulate_unsorted(const dt_stream* stream, const calls::Call& call,
+                            const SplitPlan& split, T* y, const Values<T>& values, const Op& op,
+                            int64_t clear_bytes) {
   const bool fresh = is_made_of_slices(split, clear_bytes, sizeof(T));
   if (!fresh) {
     if (const int32_t code = clear(stream, y, clear_bytes)) return code;
   }
-  if constexpr (std::is_floating_point_v<T>) {
-    if (has_packets<T>(split, values.data, y))
-      return add_owned<T, kPacketWidth<T>>(stream, call, split, y, values, op, fresh);
+  const bool is_owned = can_own(split, sizeof(T));
+  if constexpr (kIsFloat<T>) {
+    constexpr int kWidth = kPacketWidth<T>;
+    const bool packets = has_packets<T>(split, values.data, y);
+    if (packets && is_owned) return add_owned<T, kWidth>(stream, call, split, y, values, op, fresh);
+    if (packets) return add_in_buckets<T, kWidth>(stream, call, split, y, values, op, fresh);
+    if (!is_owned) return add_in_buckets<T, 1>(stream, call, split, y, values, op, fresh);
   }
   return add_owned<T, 1>(stream, call, split, y, values, op, fresh);
 }
@@ -351,8 +391,8 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
     return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
   }
   const SplitPlan split = split_plan(plan);
-  if (can_own(split, sizeof(T)))
-    return accumulate_owned(stream, call, split, y, values, op, clear_bytes);
+  if (can_own(split, sizeof(T)) || (kIsFloat<T> && has_buckets(split, sizeof(T))))
+    return accumulate_unsorted(stream, call, split, y, values, op, clear_bytes);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
     Scratch memory(call.workspace);
@@ -470,8 +510,14 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   // CUB asks about the current device. If there is none, the kernel says so.
   if (set_device(stream->device) != cudaSuccess) return 0;
   const SplitPlan split = split_plan(here);
-  if (mode.accumulate && can_own(split, bytes_of(indexed.dtype))) return 0;
+  const int64_t bytes = bytes_of(indexed.dtype);
+  if (mode.accumulate && can_own(split, bytes)) return 0;
   Scratch memory(nullptr);
+  if (mode.accumulate && is_floating(indexed.dtype) && has_buckets(split, bytes)) {
+    Buckets(&memory, split.positions.count(), split.extent);
+    memory.take<char>(kSegments * split.slice.count * bytes);
+    return memory.used();
+  }
   visit_word(split, [&](auto word) {
     if (has_few_positions(split))
       FewPairs(&memory, split.positions.count(), split.key_bits());
@@ -480,7 +526,6 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
     return DT_KERNEL_OK;
   });
   if (mode.accumulate) {  // heads and tails, for packets or for elements: whichever has more blocks
-    const int64_t bytes = bytes_of(indexed.dtype);
     for (int64_t width : {int64_t{1}, kPacketBytes / bytes}) {
       const AdditionShape shape(split, static_cast<int>(width));
       memory.take<char>(2 * shape.chunks * shape.parts * width * bytes + 512);

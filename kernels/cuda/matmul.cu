@@ -83,7 +83,10 @@ __global__ __launch_bounds__(kSmallOutputs* kSmallSlices,
   T sum = 0, addend = 0;
   if (inside) {
     if (threadIdx.y == 0) addend = store.addend(at.batch, at.i, at.j);
-    for (int64_t k = k0; k < k_end; k += kLoads) {
+    // Of an outer product all but one of the pairs would be asked for in vain.
+    const bool is_outer = grid.k == 1;
+    if (is_outer) sum = Math::madd(*row, *column, sum);
+    for (int64_t k = k0; k < k_end && !is_outer; k += kLoads) {
       T a[kLoads], b[kLoads];
 #pragma unroll
       for (int l = 0; l < kLoads; ++l) {

@@ -96,15 +96,12 @@ struct OwnedSums {
   }
 
   __device__ __forceinline__ void add(Part* sum, const Part& part) const {
-#pragma unroll
-    for (int v = 0; v < kWidth; ++v) sum->value[v] = Op::add(sum->value[v], part.value[v]);
+    add_part(op, sum, part);
   }
   // Adds to the part of a slot's slice that lies `to` elements behind where the slice begins.
   __device__ __forceinline__ void add_to_y(uint32_t slot, int64_t to, const Part& sum) const {
-    T* const at = y + (static_cast<int64_t>(slot * owners + owner()) * unit + lowest + to);
-    Part total = fresh ? Part{} : load_packet<kWidth>(at);
-    add(&total, sum);
-    store_packet(at, total);
+    const int64_t key = slot * owners + owner();
+    add_to_slice(op, y + (key * unit + lowest + to), sum, fresh);
   }
 };
 
@@ -214,9 +211,7 @@ __device__ __forceinline__ typename A::Part add_run(const A& a, const uint16_t* 
 #pragma unroll
     for (int j = 0; j < kAtOnce; ++j) {
       if (i + j * step >= end) break;
-#pragma unroll
-      for (int v = 0; v < A::width; ++v) part[j].value[v] = a.op.weigh(part[j].value[v]);
-      a.add(&sum, part[j]);
+      a.add(&sum, weighted_part(a.op, part[j]));
     }
   }
   return sum;

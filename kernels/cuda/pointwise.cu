@@ -138,6 +138,16 @@ const PacketKernel* packet_kernel(PointwiseCall& kernel, const Pointwise& op,
   return narrow && narrow->function ? narrow : nullptr;
 }
 
+// Whether packet i of every operand lies i packets behind the first, and no input needs another
+// way of loading than the others.
+bool is_plain(const PointwiseCall& kernel, const Pointwise& op, const PointwiseAxes& piece) {
+  const uint32_t inputs = ((1u << op.n_in) - 1) << op.n_out, narrow = kernel.narrow & inputs;
+  for (int k = op.n_out; k < op.n_out + op.n_in; ++k) {
+    if (kernel.data[k] == nullptr) return false;
+  }
+  return piece.n == 1 && (kernel.splat | kernel.apart) == 0 && (narrow == 0 || narrow == inputs);
+}
+
 // Plans a launch of packets of `width` elements; false if some operand does not allow it. Outputs
 // must be written in packets; a dense input that begins elsewhere is read one by one.
 bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op,
@@ -169,6 +179,7 @@ bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op,
     for (int k = 0; k < operands.n; ++k) piece.stride[piece.last()][k] *= width;
   }
   kernel.splat = splat, kernel.apart = apart;
+  kernel.plain = is_plain(kernel, op, piece);
   kernel.head = static_cast<uint32_t>(head);
   kernel.tail = static_cast<uint32_t>(has_rows ? 0 : (inner - head) % width);
   kernel.count = static_cast<uint32_t>(has_rows ? piece.count() : packets);

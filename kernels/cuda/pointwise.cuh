@@ -34,6 +34,7 @@ struct PointwiseCall {
   uint32_t splat;       // bit k: operand k is one element for a whole packet
   uint32_t apart;       // bit k: input k is dense, but begins at no packet's boundary
   uint32_t narrow;      // bit k: operand k is narrower than the arithmetic
+  bool plain;           // packets of all operands follow each other, and all inputs are as narrow
   Number parameters[kMaxParameters];
   Number number[kMaxPointwiseIn];  // values of immediate inputs
   void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input; behind `head`

@@ -179,6 +179,11 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
   template <int k>
   using SlotOf = Slot<k, InputType<F, k, T>, kWidth>;
 
+  // The packet of a plain call that begins with element `at`, which is complete after finish().
+  template <int kNarrow>
+  __device__ __forceinline__ void load_plain(const PointwiseCall& call, int32_t at) {
+    (load_one_plain<kInput, kNarrow>(call, at), ...);
+  }
   // The packet at `at` (offsets of all operands), which is complete after finish().
   template <int kNarrow>
   __device__ __forceinline__ void load(const PointwiseCall& call,
@@ -213,6 +218,16 @@ struct Inputs<F, T, kWidth, std::integer_sequence<int, kInput...>>
                                                apart);
     } else {
       SlotOf<k>::load_packet(call.data[kOperand], at, splat, apart);
+    }
+  }
+  template <int k, int kNarrow>
+  __device__ __forceinline__ void load_one_plain(const PointwiseCall& call, int32_t at) {
+    constexpr int kOperand = F::n_out + k;
+    if (kNarrow != 0 && call.narrow >> kOperand & 1) {
+      SlotOf<k>::template load_narrow<kNarrow>(call.data[kOperand], call.dtype[kOperand], at, false,
+                                               false);
+    } else {
+      SlotOf<k>::load_packet(call.data[kOperand], at, false, false);
     }
   }
   template <int k, int kNarrow>
@@ -282,8 +297,14 @@ __global__ void __launch_bounds__(kPointwiseThreads)
   for (int i = 0; i < kPackets; ++i) {
     const uint32_t packet = first + i * kPointwiseThreads;
     if (packet >= call.count) continue;
-    call.offsets.at(packet, at[i]);
-    in[i].template load<kNarrow>(call, at[i]);
+    if (call.plain) {
+#pragma unroll
+      for (int k = 0; k < kMaxPointwise; ++k) at[i][k] = static_cast<int32_t>(packet) * kWidth;
+      in[i].template load_plain<kNarrow>(call, at[i][0]);
+    } else {
+      call.offsets.at(packet, at[i]);
+      in[i].template load<kNarrow>(call, at[i]);
+    }
   }
 #pragma unroll
   for (int i = 0; i < kPackets; ++i) {

@@ -1,275 +1,29 @@
 // Scans along any dimension: cumsum, cumprod, logcumsumexp. Floating sums and products are carried
 // in double, integers wrap around in 64 bits, as on the CPU.
 //
-// Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile. Few long
-// ones are read once, too: every tile has a block, which looks back at what the tiles before it
-// have made known (tile_prefix.cuh). Lines that lie side by side are scanned by a thread each; if
-// they are few and long, they are cut into chunks that are joined first.
+// Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile; lines
+// that lie side by side by a thread each. Few long lines are cut into chunks: what a chunk gives as
+// a whole is found first, and so they are read twice. (Read once, a tile would have to wait for
+// those before it: on an H200 that took longer than the second reading, of which the L2 cache
+// serves much.)
 #include <algorithm>
-#include <type_traits>
 
 #include "kernels/calls/reduce.gen.h"
-#include "kernels/cuda/launch.cuh"
-#include "kernels/cuda/offsets.cuh"
-#include "kernels/cuda/packet.cuh"
-#include "kernels/cuda/tile_prefix.cuh"
-#include "kernels/cuda/types.cuh"
-#include "kernels/math.h"
+#include "kernels/cuda/scan_tile.cuh"
+#include "kernels/cuda/team.cuh"
 
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256;
-constexpr int kSubtiles = 4;  // of kWidth elements per thread, in flight together
-// Neighbouring elements that a thread scans by itself: in lines that teams share, and in those
-// whose tiles have a block each. What a thread shuffles and announces is for all of them.
-constexpr int kRowWidth = 4;
-template <class Element>
-constexpr int kTileWidth = sizeof(Element) <= 4 ? 8 : 4;
 // Blocks of a multiprocessor: unasked, the compiler would have all addresses ready and leave room
-// for one. Those that wait for each other are more, as many as their elements leave registers for.
+// for one.
 constexpr int kRowBlocks = 3;
-template <class Element>
-constexpr int kTileBlocks = sizeof(Element) <= 4 ? 4 : 3;
-
-// ---- what a scan does with an element: joins it to those before. Chunks are joined in the same
-// way.
-
-template <class T>
-struct Addition {
-  using Value = T;
-  static __device__ __forceinline__ T nothing() { return T(0); }
-  static __device__ __forceinline__ T join(T before, T x) { return before + x; }
-};
-
-template <class T>
-struct Multiplication {
-  using Value = T;
-  static __device__ __forceinline__ T nothing() { return T(1); }
-  static __device__ __forceinline__ T join(T before, T x) { return before * x; }
-};
-
-struct LogOfSum {
-  using Value = double;
-  static __device__ __forceinline__ double nothing() { return -math::kInfinity; }
-  static __device__ __noinline__ double join(double before, double x) {
-    const double larger = math::maximum(before, x), smaller = math::minimum(before, x);
-    if (larger == smaller && math::isinf(larger)) return larger;
-    return larger + math::log1p(math::exp(smaller - larger));
-  }
-};
-
-struct ScanCall {
-  void* y;
-  const void* x;
-  int32_t y_dtype, x_dtype;
-  Offsets<2, uint32_t> lines;  // of y and x
-  uint32_t count;              // lines
-  int64_t length, y_stride, x_stride;
-  int64_t chunk_length;  // of lines side by side
-  void* totals;          // [chunks][lines]: those of chunks; or null
-};
-
-// ---- elements: of a C++ type, or of any dtype (Any) one by one
-
-// Loads in flight of a thread that has a line to itself.
-template <class Source>
-constexpr int kBatch = std::is_same_v<Source, Any> ? 4 : 8;
-
+constexpr int kChunkBlocks = 4;
 template <class Fold, class Source>
-struct Elements {
-  using Sum = typename Fold::Value;
-  using Element = std::conditional_t<std::is_same_v<Source, Any>, Sum, Source>;  // as it is loaded
-
-  static __device__ __forceinline__ Element load(const ScanCall& call, int64_t offset) {
-    if constexpr (std::is_same_v<Source, Any>)
-      return load_as<Sum>(call.x, call.x_dtype, offset);
-    else
-      return static_cast<const Source*>(call.x)[offset];
-  }
-  static __device__ __forceinline__ void store(const ScanCall& call, int64_t offset, Sum value) {
-    if constexpr (std::is_same_v<Source, Any>)
-      store_as(call.y, call.y_dtype, offset, value);
-    else
-      static_cast<Source*>(call.y)[offset] = static_cast<Source>(value);
-  }
-};
-
-// A line that is walked in packets of kWidth elements. It may begin between two of them: places are
-// counted from the last boundary before y's first element, which has place `lead`. x is read in
-// packets, too, if its boundaries are at the same places.
-template <class Fold, class Source, int kWidth>
-class Line {
- public:
-  using Sum = typename Fold::Value;
-  using Element = typename Elements<Fold, Source>::Element;
-
-  // A line that does not exist has no elements.
-  __device__ __forceinline__ Line(const ScanCall& call, uint32_t number)
-      : call_(call), length_(number < call.count ? call.length : 0) {
-    int64_t offset[2];
-    call.lines.at(number < call.count ? number : 0, offset);
-    y_ = offset[0], x_ = offset[1];
-    if constexpr (!std::is_same_v<Source, Any>) {
-      if (call.y_stride == 1) lead_ = behind_boundary(static_cast<const Source*>(call.y) + y_);
-      packets_of_y_ = call.y_stride == 1;
-      packets_of_x_ =
-          call.x_stride == 1 && behind_boundary(static_cast<const Source*>(call.x) + x_) == lead_;
-    }
-  }
-
-  // Places of the line's elements are below it.
-  __device__ __forceinline__ int64_t end() const { return lead_ + length_; }
-
-  // The elements at places [place, place + kWidth), which begin at a boundary. What is not in the
-  // line counts as nothing. They are left as they are: a conversion here, between jumps, would wait
-  // for its element before the next ones are asked for.
-  __device__ __forceinline__ void load(int64_t place, Element (&element)[kWidth]) const {
-    const int64_t first = place - lead_;
-    if constexpr (!std::is_same_v<Source, Any>) {
-      if (packets_of_x_ && is_whole(first)) {
-        const auto packet = load_packet<kWidth>(static_cast<const Source*>(call_.x) + x_ + first);
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) element[i] = packet.value[i];
-        return;
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i)
-      element[i] = contains(first + i)
-                       ? Elements<Fold, Source>::load(call_, x_ + (first + i) * call_.x_stride)
-                       : static_cast<Element>(Fold::nothing());
-  }
-
-  __device__ __forceinline__ void store(int64_t place, const Sum (&value)[kWidth]) const {
-    const int64_t first = place - lead_;
-    if constexpr (!std::is_same_v<Source, Any>) {
-      if (packets_of_y_ && is_whole(first)) {
-        Packet<Source, kWidth> packet;
-#pragma unroll
-        for (int i = 0; i < kWidth; ++i) packet.value[i] = static_cast<Source>(value[i]);
-        return store_packet(static_cast<Source*>(call_.y) + y_ + first, packet);
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-      if (contains(first + i))
-        Elements<Fold, Source>::store(call_, y_ + (first + i) * call_.y_stride, value[i]);
-    }
-  }
-
- private:
-  static __device__ __forceinline__ int behind_boundary(const Source* p) {
-    return static_cast<int>(reinterpret_cast<uintptr_t>(p) % kPacketBytes / sizeof(Source));
-  }
-  __device__ __forceinline__ bool contains(int64_t i) const {
-    return i >= 0 && i < length_;
-  }
-  __device__ __forceinline__ bool is_whole(int64_t first) const {
-    return first >= 0 && first + kWidth <= length_;
-  }
-
-  const ScanCall& call_;
-  int64_t length_, y_, x_;
-  int lead_ = 0;
-  bool packets_of_y_ = false, packets_of_x_ = false;
-};
+constexpr int kWidthOf =
+    kChunkWidth<typename Elements<Fold, Source>::Element, typename Elements<Fold, Source>::Result>;
 
 // ---- lines of neighbours
-
-// A tile is kSubtiles times kWidth elements for each of the kTeam threads that share a line.
-template <int kTeam, int kWidth = kRowWidth>
-constexpr int64_t kTile = int64_t{kSubtiles} * kWidth* kTeam;
-
-// A thread's share of a tile: kWidth elements of each subtile. Parts of a tile follow each other
-// subtile by subtile, warp by warp.
-template <class Fold, class Source, int kTeam, int kWidth>
-class TileShare {
- public:
-  using Sum = typename Fold::Value;
-  using OfLine = Line<Fold, Source, kWidth>;
-  using Part = Packet<typename OfLine::Element, kWidth>;
-  Sum all;  // what the tile gives
-
-  // `first`: the place of the thread's first element; `shared`: a number for each part.
-  __device__ __forceinline__ TileShare(const OfLine& line, int64_t first, Sum* shared)
-      : first_(first) {
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) line.load(first + s * kStep, element_[s].value);
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) {
-      Sum sum = static_cast<Sum>(element_[s].value[0]);
-#pragma unroll
-      for (int i = 1; i < kWidth; ++i)
-        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
-      before_[s] = inclusive<Fold, kLanes>(sum);
-    }
-    join_parts(shared);
-  }
-
-  // Elements are out of the way, in shared memory, while a thread waits: [kSubtiles][threads].
-  __device__ __forceinline__ void put_away(Part* memory) const {
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) memory[s * kThreads + threadIdx.x] = element_[s];
-  }
-  __device__ __forceinline__ void take_back(const Part* memory) {
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) element_[s] = memory[s * kThreads + threadIdx.x];
-  }
-
-  // `carry`: what all before the tile gives.
-  __device__ __forceinline__ void store(const OfLine& line, Sum carry) {
-#pragma unroll
-    for (int s = 0; s < kSubtiles; ++s) {
-      const Sum before = Fold::join(carry, before_[s]);
-      Sum sum = static_cast<Sum>(element_[s].value[0]), value[kWidth] = {Fold::join(before, sum)};
-#pragma unroll
-      for (int i = 1; i < kWidth; ++i) {
-        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
-        value[i] = Fold::join(before, sum);
-      }
-      line.store(first_ + s * kStep, value);
-    }
-  }
-
- private:
-  static constexpr int kStep = kTeam * kWidth;  // from one subtile to the next
-  static constexpr int kLanes = kTeam < kWarp ? kTeam : kWarp;
-
-  // Turns what the lanes up to this one give into what everything in the tile before it gives.
-  __device__ __forceinline__ void join_parts(Sum* shared) {
-    if constexpr (kTeam <= kWarp) {
-      all = Fold::nothing();
-#pragma unroll
-      for (int s = 0; s < kSubtiles; ++s) {
-        const Sum part = __shfl_sync(kAllLanes, before_[s], kLanes - 1, kLanes);
-        before_[s] = Fold::join(all, exclusive<Fold, kLanes>(before_[s]));
-        all = Fold::join(all, part);
-      }
-    } else {
-      constexpr int kWarps = kTeam / kWarp;
-      static_assert(kSubtiles * kWarps == kWarp, "a warp scans the sums of all parts");
-      const int lane = lane_number(), warp = threadIdx.x / kWarp % kWarps;
-#pragma unroll
-      for (int s = 0; s < kSubtiles; ++s) {
-        if (lane == kWarp - 1) shared[s * kWarps + warp] = before_[s];
-        before_[s] = exclusive<Fold>(before_[s]);
-      }
-      __syncthreads();
-      const Sum parts = inclusive<Fold>(shared[lane]);
-      const Sum parts_before = exclusive<Fold>(parts);
-#pragma unroll
-      for (int s = 0; s < kSubtiles; ++s)
-        before_[s] =
-            Fold::join(__shfl_sync(kAllLanes, parts_before, s * kWarps + warp), before_[s]);
-      all = __shfl_sync(kAllLanes, parts, kWarp - 1);
-    }
-  }
-
-  const int64_t first_;
-  Part element_[kSubtiles];
-  Sum before_[kSubtiles];
-};
 
 // A block has kThreads / kTeam lines.
 template <class Fold, class Source, int kTeam>
@@ -286,37 +40,80 @@ __global__ void __launch_bounds__(kThreads, kRowBlocks)
   // Lines of a warp may end in different tiles: all stay for the shuffles.
   for (int64_t tile = 0; __any_sync(kAllLanes, tile < line.end());
        tile += kTile<kTeam>, buffer ^= 1) {
-    const int64_t first = tile + threadIdx.x % kTeam * kWidth;
-    TileShare<Fold, Source, kTeam, kWidth> share(line, first, shared[buffer]);
+    TileShare<Fold, Source, kTeam, kWidth> share(line, tile, shared[buffer]);
     share.store(line, carry);
     carry = Fold::join(carry, share.all);
   }
 }
 
-// A block has a tile of a line.
+// A chunk of a line, which a block has.
 template <class Fold, class Source>
-__global__ void __launch_bounds__(kThreads, kTileBlocks<typename Elements<Fold, Source>::Element>)
-    scan_tiles(const __grid_constant__ ScanCall call, TileTree tree) {
+struct Chunk {
+  static constexpr int kWidth = kWidthOf<Fold, Source>;
+  static constexpr int64_t kTile = cuda::kTile<kThreads, kWidth>;
+  uint32_t line, number;
+  int64_t begin, end;  // places
+
+  // The last chunks are taken first: where their elements have just been read, the cache has them.
+  __device__ __forceinline__ explicit Chunk(const ScanCall& call)
+      : line(blockIdx.x / call.chunks),
+        number(call.chunks - 1 - (blockIdx.x - line * call.chunks)),
+        begin(number * call.chunk_length * kTile),
+        end(begin + call.chunk_length * kTile) {}
+};
+
+// What all threads of the block have, joined in a fixed order.
+template <class Fold, class Sum>
+__device__ __forceinline__ Sum join_block(Sum value) {
+  return team_reduce<kThreads>(value, [](Sum a, Sum b) { return Fold::join(a, b); });
+}
+
+template <class Fold, class Source>
+__global__ void __launch_bounds__(kThreads) chunk_totals(const __grid_constant__ ScanCall call) {
   begin_kernel();
   using Sum = typename Fold::Value;
-  constexpr int kWidth = kTileWidth<typename Elements<Fold, Source>::Element>;
-  using Share = TileShare<Fold, Source, kThreads, kWidth>;
-  __shared__ typename Share::Part memory[kSubtiles * kThreads];
-  __shared__ Sum shared[kWarp], carry;
-  const uint32_t ticket = take_ticket(tree);
-  const uint32_t number = ticket / static_cast<uint32_t>(tree.tiles);
-  const uint32_t tile = ticket - number * static_cast<uint32_t>(tree.tiles);
-  const Line<Fold, Source, kWidth> line(call, number);
-  const int64_t first = tile * kTile<kThreads, kWidth> + threadIdx.x * kWidth;
-  Share share(line, first, shared);
-  share.put_away(memory);
-  if (threadIdx.x < kWarp) {
-    const Sum before = tile_prefix<Fold>(tree, number, tile, share.all);
-    if (threadIdx.x == 0) carry = before;
+  using OfChunk = Chunk<Fold, Source>;
+  constexpr int kWidth = OfChunk::kWidth;
+  constexpr int64_t kStep = kThreads * kWidth;
+  const OfChunk chunk(call);
+  const Line<Fold, Source, kWidth> line(call, chunk.line);
+  Packet<typename Line<Fold, Source, kWidth>::Element, kWidth> element[kSubtiles];
+  Sum sum = Fold::nothing();
+  for (int64_t tile = chunk.begin; tile < chunk.end && tile < line.end(); tile += OfChunk::kTile) {
+    const int64_t first = tile + threadIdx.x * kWidth;
+    line.template load_tile<kStep>(first, line.has_packets(tile, OfChunk::kTile), element);
+#pragma unroll
+    for (int s = 0; s < kSubtiles; ++s) {
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) sum = Fold::join(sum, static_cast<Sum>(element[s].value[i]));
+    }
   }
-  __syncthreads();
-  share.take_back(memory);
-  share.store(line, carry);
+  sum = join_block<Fold>(sum);
+  if (threadIdx.x == 0)
+    static_cast<Sum*>(call.totals)[chunk.line * call.chunks + chunk.number] = sum;
+}
+
+template <class Fold, class Source>
+__global__ void __launch_bounds__(kThreads, kChunkBlocks)
+    scan_chunks(const __grid_constant__ ScanCall call) {
+  begin_kernel();
+  using Sum = typename Fold::Value;
+  using OfChunk = Chunk<Fold, Source>;
+  __shared__ Sum shared[2][kWarp];  // as in scan_rows
+  const OfChunk chunk(call);
+  const Line<Fold, Source, OfChunk::kWidth> line(call, chunk.line);
+  const Sum* const totals = static_cast<const Sum*>(call.totals) + chunk.line * call.chunks;
+  Sum carry = Fold::nothing();
+  for (uint32_t i = threadIdx.x; i < chunk.number; i += kThreads)
+    carry = Fold::join(carry, totals[i]);
+  carry = join_block<Fold>(carry);
+  int buffer = 0;
+  for (int64_t tile = chunk.begin; tile < chunk.end && tile < line.end();
+       tile += OfChunk::kTile, buffer ^= 1) {
+    TileShare<Fold, Source, kThreads, OfChunk::kWidth> share(line, tile, shared[buffer]);
+    share.store(line, carry);
+    carry = Fold::join(carry, share.all);
+  }
 }
 
 // ---- lines side by side: a thread each. kTotal: what a chunk gives, into totals.
@@ -360,12 +157,13 @@ constexpr int64_t kManyLines = 4096;       // whose warps do
 constexpr int64_t kFewLines = 256;         // whose blocks do not
 constexpr int64_t kMaxShortLine = 16;      // elements that a thread may as well scan by itself
 constexpr int64_t kMaxWarpLine = 1024;     // elements that a warp scans by itself
-constexpr int64_t kMaxBlockLine = 4 * kTile<kThreads>;  // sooner done than looked back at
+constexpr int64_t kMaxBlockLine = 4 * kTile<kThreads>;  // sooner done than cut
 constexpr int64_t kFewColumns = 8;                      // side by side, but better off as rows
-constexpr int64_t kMaxChunks = 2048;
+constexpr int64_t kMaxChunks = 2048;                    // of lines side by side
+constexpr int64_t kMostChunks = 1056;                   // of lines of neighbours, together
 
-// Teams of threads that have a line, or a block for each tile, or a thread for each line.
-enum class Way { PAIRS, EIGHTS, WARPS, BLOCKS, TILES, COLUMNS };
+// Teams of threads that have a line, or a block for each chunk of one, or a thread for each line.
+enum class Way { PAIRS, EIGHTS, WARPS, BLOCKS, CHUNKS, COLUMNS };
 
 // The kept axes hold y's strides first, so that lines are taken in the order of memory.
 struct ScanPlan {
@@ -388,13 +186,19 @@ struct ScanPlan {
     cut();
   }
 
-  // For tiles of threads with `width` elements. A line may begin before the first boundary.
-  TileTree tree(int64_t width) const {
-    return TileTree(lines.count(), divide_up(length + width - 1, kTile<kThreads, 1> * width));
+  // In how many tiles chunks are, of threads with `width` elements: there are two rounds of blocks
+  // for a large device, whichever runs them. A line may begin before the first boundary.
+  int64_t tiles_of_chunk(int64_t width) const {
+    const int64_t tiles = divide_up(length + width - 1, kTile<kThreads, 1> * width);
+    return divide_up(tiles, std::max(kMostChunks / lines.count(), int64_t{1}));
+  }
+  int64_t chunks_of_line(int64_t width) const {
+    const int64_t tiles = divide_up(length + width - 1, kTile<kThreads, 1> * width);
+    return divide_up(tiles, tiles_of_chunk(width));
   }
 
   int64_t workspace() const {
-    if (way == Way::TILES) return tree(kTileWidth<double>).bytes();  // the most tiles
+    if (way == Way::CHUNKS) return kMostChunks * int64_t{sizeof(double)};
     return chunks == 1 ? 0 : chunks * lines.count() * int64_t{sizeof(double)};
   }
 
@@ -404,7 +208,7 @@ struct ScanPlan {
     const bool is_row =
         lines.n == 0 || magnitude(y_stride) < across || lines.count() <= kFewColumns;
     if (length <= kMaxShortLine || !is_row) return Way::COLUMNS;
-    if (length > kMaxBlockLine && lines.count() <= kFewLines) return Way::TILES;
+    if (length > kMaxBlockLine && lines.count() <= kFewLines) return Way::CHUNKS;
     const bool fills_no_tile = length < kTile<kThreads> && lines.count() >= kManyLines;
     if (length > kMaxWarpLine && !fills_no_tile) return Way::BLOCKS;
     // A line may begin before the first boundary.
@@ -431,13 +235,15 @@ dim3 blocks_of(const ScanCall& call, int64_t lines_per_block, int64_t chunks = 1
 }
 
 template <class Fold, class Source>
-int32_t scan_in_tiles(const dt_stream* stream, const ScanCall& call, const ScanPlan& plan,
-                      void* workspace) {
-  TileTree tree = plan.tree(kTileWidth<typename Elements<Fold, Source>::Element>);
-  if (const int32_t code = tree.clear(stream, workspace)) return code;
-  return launch(stream, scan_tiles<Fold, Source>,
-                dim3(static_cast<unsigned>(tree.lines * tree.tiles)), dim3(kThreads), 0, call,
-                tree);
+int32_t scan_in_chunks(const dt_stream* stream, ScanCall call, const ScanPlan& plan) {
+  constexpr int kWidth = kWidthOf<Fold, Source>;
+  call.chunk_length = plan.tiles_of_chunk(kWidth);
+  call.chunks = static_cast<uint32_t>(plan.chunks_of_line(kWidth));
+  const dim3 blocks(call.count * call.chunks);
+  if (const int32_t code =
+          launch(stream, chunk_totals<Fold, Source>, blocks, dim3(kThreads), 0, call))
+    return code;
+  return launch(stream, scan_chunks<Fold, Source>, blocks, dim3(kThreads), 0, call);
 }
 
 // Scans what the chunks of every line give, in place.
@@ -470,8 +276,7 @@ int32_t scan_in_columns(const dt_stream* stream, const ScanCall& call, int64_t c
 }
 
 template <class Fold, class Source>
-int32_t run_lines(const dt_stream* stream, const ScanCall& call, const ScanPlan& plan,
-                  void* workspace) {
+int32_t run_lines(const dt_stream* stream, const ScanCall& call, const ScanPlan& plan) {
   const auto rows = [&](auto kernel, int team) {
     return launch(stream, kernel, blocks_of(call, kThreads / team), dim3(kThreads), 0, call);
   };
@@ -484,8 +289,8 @@ int32_t run_lines(const dt_stream* stream, const ScanCall& call, const ScanPlan&
       return rows(scan_rows<Fold, Source, kWarp>, kWarp);
     case Way::BLOCKS:
       return rows(scan_rows<Fold, Source, kThreads>, kThreads);
-    case Way::TILES:
-      return scan_in_tiles<Fold, Source>(stream, call, plan, workspace);
+    case Way::CHUNKS:
+      return scan_in_chunks<Fold, Source>(stream, call, plan);
     case Way::COLUMNS:
       return scan_in_columns<Fold, Source>(stream, call, plan.chunks);
   }
@@ -507,8 +312,9 @@ int32_t run(const dt_stream* stream, const calls::Scan& call, const ScanPlan& pl
     kernel.y_stride = plan.y_stride;
     kernel.x_stride = plan.x_stride;
     kernel.chunk_length = plan.chunk_length;
-    kernel.totals = plan.chunks > 1 ? call.workspace : nullptr;
-    return run_lines<Fold, Source>(stream, kernel, plan, call.workspace);
+    kernel.totals = plan.chunks > 1 || plan.way == Way::CHUNKS ? call.workspace : nullptr;
+    kernel.chunks = 1;
+    return run_lines<Fold, Source>(stream, kernel, plan);
   });
 }
 
@@ -523,6 +329,10 @@ int32_t scan_floats(const dt_stream* stream, const calls::Scan& call) {
   const ScanPlan plan(call);
   if (is_all<float>(call)) return run<Fold, float>(stream, call, plan);
   if (is_all<double>(call)) return run<Fold, double>(stream, call, plan);
+  if constexpr (kIsAddition<Fold>) {
+    if (is_all<Float16>(call)) return run<Fold, Float16>(stream, call, plan);
+    if (is_all<BFloat16>(call)) return run<Fold, BFloat16>(stream, call, plan);
+  }
   return run<Fold, Any>(stream, call, plan);
 }
 
@@ -531,6 +341,11 @@ int32_t scan_integers(const dt_stream* stream, const calls::Scan& call) {
   if (numel(call.x) == 0) return DT_KERNEL_OK;
   const ScanPlan plan(call);
   if (is_all<uint64_t>(call)) return run<Fold, uint64_t>(stream, call, plan);
+  if constexpr (kIsAddition<Fold>) {
+    const bool is_wide = holds<uint64_t>(call.y.dtype);
+    if (is_wide && call.x.dtype == dtype_of<int32_t>) return run<Fold, int32_t>(stream, call, plan);
+    if (is_wide && call.x.dtype == dtype_of<uint8_t>) return run<Fold, uint8_t>(stream, call, plan);
+  }
   return run<Fold, Any>(stream, call, plan);
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/short_rows.cuh"
+#include "kernels/cuda/together.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -211,30 +212,34 @@ __global__ void __launch_bounds__(kShortThreads)
   grad.store(rows, gx);
 }
 
-// ---- long rows: a block reads each twice, the second time mostly from the L2 cache
+// ---- long rows: a block, or a few where rows are few, reads each twice, the second time mostly
+// from the L2 cache
 
 template <class T, bool kLog>
 __global__ void __launch_bounds__(kLongTeam<T>) softmax_long_rows(T* y, const T* x, Lines lines) {
   begin_kernel();
   using V = Widened<T>;
   constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
-  const int rank = threadIdx.x;
+  const ClusterPlace place;
+  const int64_t first = place.rank * kTeam * kLongPackets + threadIdx.x;
+  const int64_t step = int64_t{place.blocks} * kTeam * kLongPackets;
   int64_t offsets[kLineOperands];
-  lines.at(blockIdx.x, offsets);
+  lines.at(place.number, offsets);
   const T* from = x + offsets[1];
   T* to = y + offsets[0];
   const RowLayout<T> row(lines.length, from, to);
 
   ExpSum<V> total = ExpSum<V>::none();
-  for (int64_t begin = rank; begin < row.packets(); begin += kTeam * kLongPackets) {
+  for (int64_t begin = first; begin < row.packets(); begin += step) {
     Packet<V, kWidth> part[kLongPackets];
 #pragma unroll
     for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(from, begin + k * kTeam, lowest<V>());
     total = ExpSum<V>::merge(total, exp_sum(part, top_of(part), true));
   }
   total = team_reduce<kTeam>(total, ExpSum<V>::merge);
+  total = cluster_reduce(place, total, ExpSum<V>::merge);
   const V scale = V(1) / total.sum, log_sum = math::log(total.sum);
-  for (int64_t begin = rank; begin < row.packets(); begin += kTeam * kLongPackets) {
+  for (int64_t begin = first; begin < row.packets(); begin += step) {
     Packet<V, kWidth> part[kLongPackets];
 #pragma unroll
     for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(from, begin + k * kTeam, V(0));
@@ -256,23 +261,26 @@ __global__ void __launch_bounds__(kLongTeam<T>)
   begin_kernel();
   using V = Widened<T>;
   constexpr int kWidth = kPacketWidth<T>, kTeam = kLongTeam<T>;
+  const ClusterPlace place;
+  const int64_t first = place.rank * kTeam + threadIdx.x, step = int64_t{place.blocks} * kTeam;
   int64_t offsets[kLineOperands];
-  lines.at(blockIdx.x, offsets);
+  lines.at(place.number, offsets);
   T* to = gx + offsets[0];
   const T *from_g = g + offsets[1], *from_y = y + offsets[2];
   const RowLayout<T> row(lines.length, to, from_g, from_y);
 
   V sum = 0;
 #pragma unroll 2
-  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
+  for (int64_t packet = first; packet < row.packets(); packet += step) {
     const Packet<V, kWidth> grad = row.load(from_g, packet, V(0)),
                             result = row.load(from_y, packet, V(0));
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) sum += Gradient::term(grad.value[v], result.value[v]);
   }
   sum = team_reduce<kTeam>(sum, [](V a, V b) { return a + b; });
+  sum = cluster_reduce(place, sum, [](V a, V b) { return a + b; });
 #pragma unroll 2
-  for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kTeam) {
+  for (int64_t packet = first; packet < row.packets(); packet += step) {
     Packet<V, kWidth> grad = row.load(from_g, packet, V(0));
     const Packet<V, kWidth> result = row.load(from_y, packet, V(0));
 #pragma unroll
@@ -377,6 +385,14 @@ dim3 row_grid(const Lines& lines) {
   return dim3(static_cast<unsigned>(divide_up(lines.count, Threads::per_block)));
 }
 
+template <class T, class Kernel, class... Operands>
+int32_t launch_long_rows(const dt_stream* stream, Kernel kernel, const Lines& lines,
+                         Operands... operands) {
+  constexpr int64_t kGrain = kLongTeam<T> * kPacketWidth<T>;
+  return launch_by_rows(stream, kernel, lines.count, lines.length, kGrain, kLongTeam<T>,
+                        operands..., lines);
+}
+
 // Of rows that are somewhat longer than a shape the next one would take twice the exponentials.
 // Those that are a packet longer, because they begin between two boundaries, are many.
 template <class T, class F, class LongRows>
@@ -423,10 +439,7 @@ int32_t run(const dt_stream* stream, const calls::Softmax& call) {
                         row_grid<typename Shape::Threads>(lines), Shape::Threads::block, 0, y, x,
                         lines);
         },
-        [&] {
-          return launch(stream, softmax_long_rows<T, kLog>, row_grid<Team<kLongTeam<T>>>(lines),
-                        kLongTeam<T>, 0, y, x, lines);
-        });
+        [&] { return launch_long_rows<T>(stream, softmax_long_rows<T, kLog>, lines, y, x); });
   });
 }
 
@@ -460,8 +473,8 @@ int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call
                         y, lines);
         },
         [&] {
-          return launch(stream, softmax_backward_long_rows<T, Gradient>,
-                        row_grid<Team<kLongTeam<T>>>(lines), kLongTeam<T>, 0, gx, g, y, lines);
+          return launch_long_rows<T>(stream, softmax_backward_long_rows<T, Gradient>, lines, gx, g,
+                                     y);
         });
   });
 }

@@ -137,6 +137,30 @@ __global__ void __launch_bounds__(kWriteThreads)
 
 // ---- sums. Slices are counted in packets of kWidth elements.
 
+template <class Op, class T, int kWidth>
+__device__ __forceinline__ void add_part(const Op&, Packet<T, kWidth>* sum,
+                                         const Packet<T, kWidth>& part) {
+#pragma unroll
+  for (int v = 0; v < kWidth; ++v) sum->value[v] = Op::add(sum->value[v], part.value[v]);
+}
+
+template <class Op, class T, int kWidth>
+__device__ __forceinline__ Packet<T, kWidth> weighted_part(const Op& op, Packet<T, kWidth> part) {
+#pragma unroll
+  for (int v = 0; v < kWidth; ++v) part.value[v] = op.weigh(part.value[v]);
+  return part;
+}
+
+// Adds a sum to what y has at a place; where y is fresh, that is nothing.
+template <class Op, class T, int kWidth>
+__device__ __forceinline__ void add_to_slice(const Op& op, T* at, const Packet<T, kWidth>& sum,
+                                             bool fresh) {
+  Packet<T, kWidth> total = {};
+  if (!fresh) total = load_packet<kWidth>(at);
+  add_part(op, &total, sum);
+  store_packet(at, total);
+}
+
 template <class T, int kWidth, class Op, class Word>
 struct Addition {
   using Part = Packet<T, kWidth>;
@@ -181,22 +205,12 @@ struct Addition {
   }
 
   __device__ __forceinline__ void add(Part* sum, const Part& part) const {
-#pragma unroll
-    for (int v = 0; v < kWidth; ++v) sum->value[v] = Op::add(sum->value[v], part.value[v]);
-  }
-  __device__ __forceinline__ Part weighted(Part part) const {
-#pragma unroll
-    for (int v = 0; v < kWidth; ++v) part.value[v] = op.weigh(part.value[v]);
-    return part;
+    add_part(op, sum, part);
   }
   // Adds the sum of a key's run to its slice, `to` elements behind where that begins. Every run
   // comes here once.
   __device__ __forceinline__ void add_to_y(Word key, int64_t to, const Part& sum) const {
-    if (key == sorted.nowhere) return;
-    const int64_t offset = sorted.offset(key) + to;
-    Part total = fresh > 0 ? Part{} : load_packet<kWidth>(y + offset);
-    add(&total, sum);
-    store_packet(y + offset, total);
+    if (key != sorted.nowhere) add_to_slice(op, y + (sorted.offset(key) + to), sum, fresh > 0);
   }
 };
 
@@ -229,7 +243,7 @@ __device__ __forceinline__ void add_row(const A& a, int64_t from, int64_t to, Wo
     for (int j = 0; j < kAtOnce; ++j) {
       const Word i = first + j;
       if (i >= end) break;
-      a.add(&sum, a.weighted(part[j]));
+      a.add(&sum, weighted_part(a.op, part[j]));
       const bool goes_on = i + 1 < a.sorted.count && key[j + 1] == key[j];
       if (goes_on && i + 1 < end) continue;
       if (is_head) {

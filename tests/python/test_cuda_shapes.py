@@ -234,6 +234,94 @@ def test_long_scans(device, lines, length, dtype):
         np.testing.assert_array_equal(x.cumsum(1).cpu().numpy(), expected)
 
 
+# The sums are those of wider numbers, rounded once.
+@on_both
+@pytest.mark.parametrize("length", [7, 33, 1000, 16_385, 70_001])
+@pytest.mark.parametrize(
+    "dtype, lowest",
+    [
+        (dt.float16, -9),
+        (dt.bfloat16, -9),
+        (dt.int32, -9),
+        (dt.int16, -9),
+        (dt.int8, -9),
+        (dt.uint8, 0),
+        (dt.bool, 0),
+    ],
+)
+def test_scans_of_narrow_elements(device, dtype, lowest, length):
+    draw = np.random.default_rng(length).integers(
+        lowest, 2 if dtype is dt.bool else 10, 3 * length + 3
+    )
+    there = dt.tensor(draw).to(dtype).to(device)
+    for start in (0, 1, 3):
+        for lines in (1, 3):
+            x = there[start : start + lines * length].reshape(lines, length)
+            y = x.cumsum(1)
+            sums = draw[start : start + lines * length].reshape(lines, length).cumsum(1)
+            assert y.dtype is (dtype if dtype.is_floating_point else dt.int64)
+            expected = dt.tensor(sums).to(dt.float64).to(y.dtype)
+            assert (y.cpu() == expected).all()
+
+
+# More elements than a block keeps, of few rows: several blocks have a row together.
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.bfloat16])
+@pytest.mark.parametrize("rows, length", [(1, 50_257), (3, 70_001), (1, 300_000), (40, 40_000)])
+def test_long_rows_of_probabilities(device, dtype, rows, length):
+    rng = np.random.default_rng(length)
+    x = dt.tensor(rng.normal(0, 3, (rows, length))).to(dtype)
+    g = dt.tensor(rng.normal(0, 1, (rows, length))).to(dtype)
+    low, weight = x.double().numpy(), g.double().numpy()
+    low = low - low.max(1, keepdims=True)
+    logs = low - np.log(np.exp(low).sum(1, keepdims=True))
+    shares = np.exp(logs)
+    slopes = {
+        "softmax": shares * (weight - (weight * shares).sum(1, keepdims=True)),
+        "log_softmax": weight - shares * weight.sum(1, keepdims=True),
+    }
+    close = {dt.float64: 1e-12, dt.float32: 1e-5, dt.bfloat16: 2e-2}[dtype]
+    for name, want in (("softmax", shares), ("log_softmax", logs)):
+        there = x.to(device).clone().requires_grad_()
+        y = getattr(there, name)(1)
+        y.backward(g.to(device))
+        got, slope = y.detach().double().cpu().numpy(), there.grad.double().cpu().numpy()
+        np.testing.assert_allclose(got, want, rtol=close, atol=close * np.abs(want).max())
+        wanted = slopes[name]
+        np.testing.assert_allclose(slope, wanted, rtol=close, atol=4 * close * np.abs(wanted).max())
+
+
+# Images of a few colours: all that a network's first layer may be, its cells cut at every border.
+@on_both
+@pytest.mark.parametrize("channels, out", [(2, 5), (3, 64), (4, 3)])
+@pytest.mark.parametrize(
+    "side, window, stride, padding",
+    [((9, 11), 3, 1, 1), ((12, 12), 3, 2, 1), ((33, 250), 7, 2, 3), ((17, 16), 5, 2, 0),
+     ((130, 9), 5, 1, 2), ((8, 8), 7, 1, 6), ((20, 64), 3, 2, 0), ((31, 128), 7, 2, 3)],
+)  # fmt: skip
+def test_gradients_of_images_of_few_colours(device, channels, out, side, window, stride, padding):
+    """Each weight's share, added up in float64."""
+    rng = np.random.default_rng(window)
+    weight = rng.integers(-3, 4, (out, channels, window, window)).astype(float)
+    low = [(n + 2 * padding - window) // stride + 1 for n in side]
+    g = rng.integers(-3, 4, (2, out, *low)).astype(float)
+    padded = np.zeros((2, channels, *(n + 2 * padding for n in side)))
+    for r in range(window):
+        for s in range(window):
+            here = padded[:, :, r : r + stride * low[0] : stride, s : s + stride * low[1] : stride]
+            here += np.einsum("nohw,oc->nchw", g, weight[:, :, r, s])
+    want = padded[:, :, padding : padding + side[0], padding : padding + side[1]]
+    for last in (False, True):
+        x = dt.zeros(2, channels, *side, device=device)
+        if last:
+            x = x.contiguous(memory_format=dt.channels_last)
+        x.requires_grad_()
+        w = dt.tensor(weight).to(dt.float32).to(device)
+        y = dt.nn.functional.conv2d(x, w, None, stride, padding)
+        y.backward(dt.tensor(g).to(dt.float32).to(device))
+        np.testing.assert_array_equal(x.grad.cpu().numpy(), want)
+
+
 # Rows that end in the first round of a block, or go on.
 @on_both
 @pytest.mark.parametrize("length", [2053, 3001, 4095, 4100, 16_385, 18_433])

@@ -16,12 +16,12 @@
 namespace dt {
 namespace {
 
-Tensor run_scan(Op<ScanCall> op, const Tensor& x, int dim) {
-  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
+Tensor run_scan(Op<ScanCall> op, const Tensor& x, int dim, DType dtype) {
+  const Tensor y = make_empty(x.sizes(), dtype, x.device());
   ScanCall call;
   call.y = y;
   call.x = x;
-  call.compute = info(x.dtype()).compute;
+  call.compute = info(dtype).compute;
   call.dim = dim;
   run(op, call);
   return y;
@@ -85,10 +85,14 @@ Tensor weighted_sums(const Tensor& h, const Tensor& a, const Tensor& b, int dim,
 
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
-  const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
+  const DType sums = accumulate_dtype(input, dtype);
+  // Narrower integers are widened as they are read, truth values before.
+  const bool is_read_wider =
+      sums == kIntegerDType && !is_floating(input.dtype()) && input.dtype() != kDTypeOf<bool>;
+  const Tensor x = is_read_wider && input.ndim() > 0 ? input : to_dtype(input, sums);
   if (x.ndim() == 0) return clone(x);
   check_scan(x, "cumsum");
-  return record("CumsumBackward0", run_scan(op::cumsum, x, d), {x}, [d](BackwardCall& b) {
+  return record("CumsumBackward0", run_scan(op::cumsum, x, d, sums), {x}, [d](BackwardCall& b) {
     b.results[0] = from_the_end(b.grad(), d, [d](const Tensor& g) { return cumsum(g, d); });
   });
 }
@@ -98,7 +102,7 @@ Tensor cumprod(const Tensor& input, int64_t dim, DType dtype) {
   const Tensor x = to_dtype(input, accumulate_dtype(input, dtype));
   if (x.ndim() == 0) return clone(x);
   check_scan(x, "cumprod");
-  const Tensor y = run_scan(op::cumprod, x, d);
+  const Tensor y = run_scan(op::cumprod, x, d, x.dtype());
   if (!needs_graph(x)) return y;
   const auto composition = [d](const std::vector<Tensor>& in) {
     return product_by_doubling(in[0], d);
@@ -129,7 +133,7 @@ Tensor logcumsumexp(const Tensor& input, int64_t dim) {
   const int d = wrap_dim(dim, input.ndim());
   check_floating(input, "logcumsumexp_out_cpu");
   if (input.ndim() == 0) return clone(input);
-  const Tensor y = run_scan(op::logcumsumexp, input, d);
+  const Tensor y = run_scan(op::logcumsumexp, input, d, input.dtype());
   if (!needs_graph(input)) return y;
   return record("LogcumsumexpBackward0", y, {input},
                 [x = Saved::input(input), y = Saved::output(y), d](BackwardCall& b) {

@@ -1,0 +1,439 @@
+// Sums over positions that choose their destinations, where neither are many times as many as the
+// others: no sort, and one kernel, whose blocks are all there at once and wait for each other.
+//
+// A destination has a bucket. Positions are thrown into the buckets of what they choose, in
+// whatever order they come; who adds up a bucket's slices takes them in the order of their
+// positions, so the result is always the same: it follows from the keys and the shapes, not from
+// the device. A bucket has room for some. Destinations that more positions choose are crowded: they
+// get a list of the rest, and a block to themselves. Whole crowds are too long for a block to put
+// in order: all blocks look for their positions, segment by segment, among all there are.
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/scratch.h"
+#include "kernels/cuda/split_plan.cuh"
+#include "kernels/cuda/team.cuh"
+#include "kernels/cuda/together.cuh"
+
+namespace dt::cuda {
+
+constexpr int kBucketThreads = 256, kBucketBlocks = 3;  // blocks of a multiprocessor
+constexpr int kBucketRoom = 16;                         // positions
+constexpr int kMostCrowded = 1024;                      // positions that a block puts in order
+constexpr int kSegments = 128;                          // of positions, for the longest crowds
+
+// What is known of positions and destinations.
+struct Buckets {
+  uint32_t positions, destinations;
+  uint32_t* counts;   // [destinations]: of positions
+  uint32_t* totals;   // [3]: see Total
+  uint32_t* keys;     // [positions]
+  uint32_t* places;   // [positions]: the number in its bucket
+  uint32_t* rooms;    // [destinations][kBucketRoom]: positions
+  uint32_t* late;     // [positions]: those that found no room
+  uint32_t* rest;     // [positions]: lists of crowded destinations, one after another
+  uint32_t* begins;   // [destinations]: where the list of a crowded one begins
+  uint32_t* crowded;  // [positions / kBucketRoom]: destinations, in any order
+  uint32_t* crowds;   // [positions / kMostCrowded]: those of more than kMostCrowded positions
+
+  enum Total { kLate, kCrowded, kCrowds, kTotals };
+
+  Buckets(Scratch* memory, int64_t positions, int64_t destinations)
+      : positions(static_cast<uint32_t>(positions)),
+        destinations(static_cast<uint32_t>(destinations)) {
+    for (uint32_t** each : {&counts, &begins}) *each = memory->take<uint32_t>(destinations);
+    for (uint32_t** each : {&keys, &places, &late, &rest})
+      *each = memory->take<uint32_t>(divide_up(positions, 4) * 4);
+    rooms = memory->take<uint32_t>(destinations * kBucketRoom);
+    totals = memory->take<uint32_t>(kTotals);
+    crowded = memory->take<uint32_t>(divide_up(positions, kBucketRoom));
+    crowds = memory->take<uint32_t>(divide_up(positions, kMostCrowded));
+  }
+
+  // Whether that is sooner done than a sort: crowds are exceptions, and few buckets are empty.
+  static bool serve(int64_t positions, int64_t destinations, int64_t slice_bytes) {
+    return positions <= kMostPositions && positions <= 2 * destinations &&
+           destinations <= 4 * positions && destinations <= 2 * kMostPositions &&
+           slice_bytes <= kMostBytes;
+  }
+
+ private:
+  static constexpr int64_t kMostPositions = 1 << 17, kMostBytes = 1 << 10;
+};
+
+#ifdef __CUDACC__
+
+// The number of a thread among those of all blocks, and how many these are.
+__device__ __forceinline__ uint32_t thread_of_all() {
+  return blockIdx.x * blockDim.x + threadIdx.x;
+}
+__device__ __forceinline__ uint32_t all_threads() {
+  return gridDim.x * blockDim.x;
+}
+
+// ---- who chooses what
+
+__device__ __forceinline__ void empty_buckets(const Buckets& b) {
+  for (uint32_t i = thread_of_all(); i < b.destinations; i += all_threads()) b.counts[i] = 0;
+  if (thread_of_all() < Buckets::kTotals) b.totals[thread_of_all()] = 0;
+}
+
+template <class KeyOf>
+__device__ __forceinline__ void fill_buckets(const Buckets& b, const KeyOf& key_of) {
+  for (uint32_t position = thread_of_all(); position < b.positions; position += all_threads()) {
+    const uint32_t key = key_of(position);
+    b.keys[position] = key;
+    if (key >= b.destinations) continue;  // a bad index
+    const uint32_t place = atomicAdd(b.counts + key, 1u);
+    if (place < kBucketRoom) {
+      b.rooms[uint64_t{key} * kBucketRoom + place] = position;
+      continue;
+    }
+    b.places[position] = place;
+    b.late[atomicAdd(b.totals + Buckets::kLate, 1u)] = position;
+    if (place == kBucketRoom) b.crowded[atomicAdd(b.totals + Buckets::kCrowded, 1u)] = key;
+    if (place == kMostCrowded) b.crowds[atomicAdd(b.totals + Buckets::kCrowds, 1u)] = key;
+  }
+}
+
+// Gives every crowded destination its list. The lists' places come from the count of late
+// positions, which nobody needs to know then.
+__device__ __forceinline__ void give_lists(const Buckets& b, uint32_t crowded) {
+  for (uint32_t i = thread_of_all(); i < crowded; i += all_threads()) {
+    const uint32_t key = b.crowded[i], count = b.counts[key] - kBucketRoom;
+    b.begins[key] = atomicSub(b.totals + Buckets::kLate, count) - count;
+  }
+}
+
+__device__ __forceinline__ void fill_lists(const Buckets& b, uint32_t late) {
+  for (uint32_t i = thread_of_all(); i < late; i += all_threads()) {
+    const uint32_t position = b.late[i];
+    b.rest[b.begins[b.keys[position]] + b.places[position] - kBucketRoom] = position;
+  }
+}
+
+// ---- sums
+
+// Slices are counted in packets of kWidth elements.
+template <class T, int kWidth, class Op>
+struct BucketedSums {
+  using Part = Packet<T, kWidth>;
+  static constexpr int width = kWidth;
+
+  T* y;
+  Values<T> values;
+  Keys<2> key_of;
+  Slice slice;
+  Buckets buckets;
+  int64_t unit, lowest;  // a destination is `lowest` + key * unit
+  int64_t parts;
+  int lanes;   // threads that have a slice together, a power of two up to a warp's
+  bool fresh;  // nobody has written y, which consists of all destinations
+  Op op;
+  Part* of_segment;  // [kSegments][parts]
+
+  __device__ __forceinline__ int lane() const { return static_cast<int>(threadIdx.x) % lanes; }
+  __device__ __forceinline__ int team() const { return static_cast<int>(threadIdx.x) / lanes; }
+  __device__ __forceinline__ int teams() const { return kBucketThreads / lanes; }
+
+  __device__ __forceinline__ void add(Part* sum, uint32_t position, int64_t from) const {
+    add_part(op, sum, weighted_part(op, load(position, from)));
+  }
+  __device__ __forceinline__ Part load(uint32_t position, int64_t from) const {
+    return values.template load<kWidth>(key_of.maker.positions.plain_at(position) + from);
+  }
+  // What lies `to` elements behind where a destination begins.
+  __device__ __forceinline__ T* at(uint32_t key, int64_t to) const {
+    return y + (static_cast<int64_t>(key) * unit + lowest + to);
+  }
+  __device__ __forceinline__ void write(uint32_t key, int64_t to, const Part& sum) const {
+    add_to_slice(op, at(key, to), sum, fresh);
+  }
+};
+
+// What is asked for first of a bucket. Most have no more.
+struct Glance {
+  uint32_t count;
+  Packet<uint32_t, 4> first;
+  const uint32_t* room;
+
+  __device__ __forceinline__ Glance(const Buckets& b, uint32_t key)
+      : count(b.counts[key]), room(b.rooms + uint64_t{key} * kBucketRoom) {
+    first = load_packet<4>(room);
+  }
+
+  // The lowest position that is not below `from`.
+  __device__ __forceinline__ uint32_t next(uint32_t from) const {
+    uint32_t lowest = lowest_of(first, 0, from, ~uint32_t{0});
+    for (uint32_t i = 4; i < count; i += 4)
+      lowest = lowest_of(load_packet<4>(room + i), i, from, lowest);
+    return lowest;
+  }
+
+ private:
+  __device__ __forceinline__ uint32_t lowest_of(const Packet<uint32_t, 4>& four, uint32_t begin,
+                                                uint32_t from, uint32_t lowest) const {
+#pragma unroll
+    for (uint32_t v = 0; v < 4; ++v) {
+      if (begin + v < count && four.value[v] >= from) lowest = min(lowest, four.value[v]);
+    }
+    return lowest;
+  }
+};
+
+// A thread's share of a destination: a few parts of its slice, `lanes` apart, whose loads are in
+// flight together.
+template <class A>
+struct Parts {
+  static constexpr int kTogether = A::width == 1 ? 4 : 1;
+  int64_t from[kTogether], to[kTogether];
+  typename A::Part sum[kTogether], before[kTogether];
+  int count = 0;
+
+  __device__ __forceinline__ Parts(const A& a, uint32_t key, int64_t first) {
+#pragma unroll
+    for (int t = 0; t < kTogether; ++t) {
+      if (first + t * a.lanes >= a.parts) break;
+      a.slice.at((first + t * a.lanes) * A::width, &from[t], &to[t]);
+      before[t] = {};
+      if (!a.fresh) before[t] = load_packet<A::width>(a.at(key, to[t]));
+      sum[t] = {};
+      count = t + 1;
+    }
+  }
+
+  // Adds what the positions of a bucket give, in their order.
+  __device__ __forceinline__ void add(const A& a, const Glance& bucket) {
+    constexpr int kAtOnce = A::width == 1 ? 2 : 4;
+    uint32_t next = 0;  // positions from here on are to be added
+    for (uint32_t i = 0; i < bucket.count; i += kAtOnce) {
+      typename A::Part part[kAtOnce][kTogether];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        if (i + j >= bucket.count) break;
+        const uint32_t position = bucket.next(next);
+        next = position + 1;
+#pragma unroll
+        for (int t = 0; t < kTogether; ++t) {
+          if (t < count) part[j][t] = a.load(position, from[t]);
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+#pragma unroll
+        for (int t = 0; t < kTogether; ++t) {
+          if (i + j < bucket.count) add_part(a.op, &sum[t], weighted_part(a.op, part[j][t]));
+        }
+      }
+    }
+  }
+
+  __device__ __forceinline__ void store(const A& a, uint32_t key) {
+#pragma unroll
+    for (int t = 0; t < kTogether; ++t) {
+      if (t >= count) break;
+      add_part(a.op, &before[t], sum[t]);
+      store_packet(a.at(key, to[t]), before[t]);
+    }
+  }
+};
+
+// Teams take shares of destinations that are not crowded: neighbours have the same destination.
+template <class A>
+__device__ __forceinline__ void sum_buckets(const A& a) {
+  const int64_t span = int64_t{Parts<A>::kTogether} * a.lanes;
+  const auto shares = static_cast<uint32_t>((a.parts + span - 1) / span);
+  const uint32_t work = a.buckets.destinations * shares, step = gridDim.x * a.teams();
+  const auto key_of = [&](uint32_t i) { return shares == 1 ? i : i / shares; };
+  uint32_t i = blockIdx.x * a.teams() + a.team();
+  if (i >= work) return;
+  Glance next(a.buckets, key_of(i));
+  for (; i < work; i += step) {
+    const Glance bucket = next;
+    const uint32_t key = key_of(i);
+    if (i + step < work) next = Glance(a.buckets, key_of(i + step));
+    if (bucket.count > kBucketRoom || (bucket.count == 0 && !a.fresh)) continue;
+    Parts<A> parts(a, key, (i - key * shares) * span + a.lane());
+    parts.add(a, bucket);
+    parts.store(a, key);
+  }
+}
+
+// Positions in order, and sums of threads.
+template <class Part>
+struct CrowdMemory {
+  alignas(kPacketBytes) uint32_t unordered[kMostCrowded];
+  uint32_t position[kMostCrowded];
+  uint32_t of_warp[kBucketThreads / kWarp];
+  Part sums[kBucketThreads];
+};
+
+// Adds up what teams have. The first team gets it.
+template <class A>
+__device__ __forceinline__ typename A::Part add_teams(const A& a, typename A::Part sum,
+                                                      typename A::Part* sums) {
+  for (int half = a.teams() / 2; half > 0; half /= 2) {
+    sums[threadIdx.x] = sum;
+    __syncthreads();
+    if (a.team() < half) add_part(a.op, &sum, sums[threadIdx.x + half * a.lanes]);
+    __syncthreads();
+  }
+  return sum;
+}
+
+// Puts the positions of a crowded destination in order: the place of one is how many are below it.
+__device__ __forceinline__ void order_crowd(const Buckets& b, uint32_t key, uint32_t count,
+                                            uint32_t* unordered, uint32_t* ordered) {
+  const uint32_t* const room = b.rooms + uint64_t{key} * kBucketRoom;
+  const uint32_t* const rest = b.rest + b.begins[key];
+  const uint32_t end = (count + 3) / 4 * 4;
+  for (uint32_t i = threadIdx.x; i < end; i += kBucketThreads)
+    unordered[i] = i < kBucketRoom ? room[i] : i < count ? rest[i - kBucketRoom] : ~uint32_t{0};
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < count; i += kBucketThreads) {
+    const uint32_t position = unordered[i];
+    uint32_t below = 0;
+    for (uint32_t j = 0; j < end; j += 4) {
+      const Packet<uint32_t, 4> four = load_packet<4>(unordered + j);
+#pragma unroll
+      for (int v = 0; v < 4; ++v) below += four.value[v] < position ? 1 : 0;
+    }
+    ordered[below] = position;
+  }
+  __syncthreads();
+}
+
+// A block has a crowded destination, unless that is a whole crowd.
+template <class A>
+__device__ __forceinline__ void sum_crowded(const A& a, uint32_t crowded,
+                                            CrowdMemory<typename A::Part>* memory) {
+  for (uint32_t i = blockIdx.x; i < crowded; i += gridDim.x) {
+    const uint32_t key = a.buckets.crowded[i], count = a.buckets.counts[key];
+    if (count > kMostCrowded) continue;
+    order_crowd(a.buckets, key, count, memory->unordered, memory->position);
+    for (int64_t first = 0; first < a.parts; first += a.lanes) {
+      const int64_t part = first + a.lane();
+      const bool exists = part < a.parts;
+      int64_t from = 0, to = 0;
+      if (exists) a.slice.at(part * A::width, &from, &to);
+      typename A::Part sum = {};
+#pragma unroll 4
+      for (uint32_t p = a.team(); exists && p < count; p += a.teams())
+        a.add(&sum, memory->position[p], from);
+      sum = add_teams(a, sum, memory->sums);
+      if (exists && a.team() == 0) a.write(key, to, sum);
+    }
+  }
+}
+
+// ---- whole crowds
+
+// Finds those of kBucketThreads positions from `begin` on, below `end`, that choose a destination,
+// in order. Returns how many. All threads of the block call it, and again only behind a barrier.
+template <class Part>
+__device__ __forceinline__ uint32_t find_chosen(const Buckets& b, uint32_t key, uint32_t begin,
+                                                uint32_t end, CrowdMemory<Part>* memory) {
+  const int thread = static_cast<int>(threadIdx.x), warp = thread / kWarp;
+  const uint32_t position = begin + thread;
+  const bool is_chosen = position < end && b.keys[position] == key;
+  const uint32_t chosen = __ballot_sync(0xffffffffu, is_chosen);
+  if (thread % kWarp == 0) memory->of_warp[warp] = __popc(chosen);
+  __syncthreads();
+  uint32_t place = __popc(chosen & ((uint32_t{1} << thread % kWarp) - 1)), all = 0;
+#pragma unroll
+  for (int w = 0; w < kBucketThreads / kWarp; ++w) {
+    if (w < warp) place += memory->of_warp[w];
+    all += memory->of_warp[w];
+  }
+  if (is_chosen) memory->position[place] = position;
+  __syncthreads();
+  return all;
+}
+
+// Segments of positions are summed by a block each.
+struct Segments {
+  uint32_t of_crowd, length;
+
+  __device__ __forceinline__ Segments(uint32_t positions, uint32_t crowds)
+      : of_crowd(crowds < kSegments ? kSegments / crowds : 1),
+        length((positions + of_crowd - 1) / of_crowd) {}
+};
+
+template <class A>
+__device__ __forceinline__ void sum_segments(const A& a, uint32_t crowds, const Segments& segments,
+                                             CrowdMemory<typename A::Part>* memory) {
+  const Buckets& b = a.buckets;
+  for (uint32_t i = blockIdx.x; i < crowds * segments.of_crowd; i += gridDim.x) {
+    const uint32_t key = b.crowds[i / segments.of_crowd];
+    const uint32_t begin = min(i % segments.of_crowd * segments.length, b.positions);
+    const uint32_t end = min(begin + segments.length, b.positions);
+    for (int64_t first = 0; first < a.parts; first += a.lanes) {
+      const int64_t part = first + a.lane();
+      const bool exists = part < a.parts;
+      int64_t from = 0, to = 0;
+      if (exists) a.slice.at(part * A::width, &from, &to);
+      typename A::Part sum = {};
+      for (uint32_t some = begin; some < end; some += kBucketThreads) {
+        const uint32_t count = find_chosen(b, key, some, end, memory);
+#pragma unroll 4
+        for (uint32_t p = a.team(); exists && p < count; p += a.teams())
+          a.add(&sum, memory->position[p], from);
+        __syncthreads();
+      }
+      sum = add_teams(a, sum, memory->sums);
+      if (exists && a.team() == 0) a.of_segment[int64_t{i} * a.parts + part] = sum;
+    }
+  }
+}
+
+// Joins the sums of segments. Their order is that of the positions.
+template <class A>
+__device__ __forceinline__ void join_segments(const A& a, uint32_t crowds,
+                                              const Segments& segments) {
+  const int64_t work = crowds * a.parts;
+  for (int64_t i = thread_of_all(); i < work; i += all_threads()) {
+    const int64_t crowd = i / a.parts, part = i - crowd * a.parts;
+    int64_t from, to;
+    a.slice.at(part * A::width, &from, &to);
+    typename A::Part sum = {};
+    for (uint32_t s = 0; s < segments.of_crowd; ++s)
+      add_part(a.op, &sum, a.of_segment[(crowd * segments.of_crowd + s) * a.parts + part]);
+    a.write(a.buckets.crowds[crowd], to, sum);
+  }
+}
+
+// Blocks that are all there at once: see launch_together.
+template <class A>
+__global__ void __launch_bounds__(kBucketThreads, kBucketBlocks)
+    sum_in_buckets(const __grid_constant__ A a) {
+  begin_kernel();
+  __shared__ CrowdMemory<typename A::Part> memory;
+  const auto all = cooperative_groups::this_grid();
+  const Buckets& b = a.buckets;
+  empty_buckets(b);
+  all.sync();
+  fill_buckets(b, a.key_of);
+  all.sync();
+  const uint32_t late = b.totals[Buckets::kLate], crowded = b.totals[Buckets::kCrowded];
+  const uint32_t crowds = b.totals[Buckets::kCrowds];
+  if (crowded > 0) {
+    all.sync();  // all have read the totals
+    give_lists(b, crowded);
+    all.sync();
+    fill_lists(b, late);
+    all.sync();
+    sum_crowded(a, crowded, &memory);
+  }
+  if (crowds > 0) {
+    const Segments segments(b.positions, crowds);
+    sum_segments(a, crowds, segments, &memory);
+    all.sync();
+    join_segments(a, crowds, segments);
+  }
+  sum_buckets(a);
+}
+
+#endif
+
+}  // namespace dt::cuda
