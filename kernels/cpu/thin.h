@@ -252,7 +252,7 @@ template <class T>
 void sum_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   T sums[kMostColumns];
   const T *const factors = g.a.at(batch, 0, 0), *const rows = g.b.at(batch, 0, j0);
-  if (j1 - j0 <= kNarrowVectors * kLanes<T>) {
+  if (g.n <= kNarrowVectors * kLanes<T>) {  // not j1 - j0, which depends on the threads
     for (int64_t j = 0; j < j1 - j0; j += kLanes<T>) {
       store(sums + j, sum_of_narrow_rows(factors, g.a.col, rows + j, g.b.row, g.k,
                                          min<int64_t>(kLanes<T>, j1 - j0 - j)));

@@ -231,3 +231,15 @@ def test_elementwise_of_short_rows_with_gaps(dtype, n):
     y += 1
     same(x, y)
     same(x.transpose(0, 1) + x.transpose(0, 1), y.transpose(0, 1) + y.transpose(0, 1))
+
+
+@pytest.mark.parametrize("n", [64, 65, 100, 128, 200])
+def test_rows_times_matrices_on_any_number_of_threads(n):
+    g = np.random.default_rng(n)
+    a, b = (dt.from_numpy(g.standard_normal(shape)).float() for shape in ((1, 30_011), (30_011, n)))
+    threads, results = dt.get_num_threads(), []
+    for count in (1, 2, 3, 4):
+        dt.set_num_threads(count)
+        results.append((a @ b).tolist())
+    dt.set_num_threads(threads)
+    assert all(r == results[0] for r in results)
