@@ -180,6 +180,26 @@ struct power_minus_one_backward {
   }
 };
 
+// power_three: input * input * input
+struct power_three {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return input * input * input;
+  }
+};
+
+// Gradients of power_three by input.
+struct power_three_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return grad * (T(3) * math::conj(input * input));
+  }
+};
+
 // gt: input > other
 struct gt {
   static constexpr int n_in = 2, n_out = 1;
@@ -427,6 +447,8 @@ struct bessel_i_backward {
   X(true_divide_backward, FLOAT) \
   X(power_minus_one, FLOAT) \
   X(power_minus_one_backward, FLOAT) \
+  X(power_three, NUM) \
+  X(power_three_backward, FLOAT) \
   X(gt, NUM) \
   X(logical_not, INT) \
   X(binary_cross_entropy_with_logits_element, FLOAT) \

@@ -329,7 +329,7 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
             return [], [f"0 if {n} is None else {kind.name.upper()}[{n}]"]
         case "device" | "device?":
             parts = [f"{a.name}_type", f"{a.name}_index"]
-            return [f"{', '.join(parts)} = device_parts({n})"], parts
+            return [f"{', '.join(parts)} = (0, 0) if {n} is None else device_parts({n})"], parts
         case "callback" | "callback?":
             return [f"{c} = keep({n})"], [c]
     raise SchemaError(f"python: argument '{a.name}' of kind {kind.key}")

@@ -179,9 +179,38 @@ def _handle(schema: Schema, handle: str) -> list[str]:
     return lines
 
 
+# What tensor_type.c has, and what is made of it.
+_IN_C = """\
+def size(self, dim=None) -> Any: ...
+def stride(self, dim=None) -> Any: ...
+def nelement(self) -> builtins.int: ...
+@property
+def is_cuda(self) -> builtins.bool: ...
+@property
+def T(self) -> Tensor: ...
+@property
+def requires_grad(self) -> builtins.bool: ...
+@requires_grad.setter
+def requires_grad(self, value: builtins.bool) -> None: ...
+def __bool__(self) -> builtins.bool: ...
+def __float__(self) -> builtins.float: ...
+def __int__(self) -> builtins.int: ...
+def __len__(self) -> builtins.int: ...
+def __getitem__(self, index) -> Tensor: ...
+def __setitem__(self, index, value) -> None: ...
+def __delitem__(self, index) -> None: ...
+""".splitlines()
+
+
+def _is_made_of_c(node: ast.stmt) -> bool:
+    names = {getattr(node, "name", ""), ast.unparse(node).partition(" = ")[0]}
+    return bool(names & {"requires_grad", "_set_requires_grad"})
+
+
 def _tensor(schema: Schema) -> str:
     tree = _parse("_tensor.py")
     written = _class(tree, "Tensor")
+    written.body = [node for node in written.body if not _is_made_of_c(node)]
     names = _class(_parse("_tensor_names.py"), "TensorNames")
     lines = [_HEAD + _TYPING + "from . import _ops\n"]
     lines[0] += (
@@ -189,8 +218,9 @@ def _tensor(schema: Schema) -> str:
         "layout, memory_format, preserve_format\n"
     )
     lines += ["class TensorNames:", *_indent(_members(names)), ""]
-    lines += ["class Tensor(TensorNames):", *_indent(_members(written))]
+    lines += ["class Tensor(TensorNames):", *_indent(_members(written)), *_indent(_IN_C)]
     known = {n.name for n in written.body if isinstance(n, ast.FunctionDef)}
+    known |= {"size", "stride", "requires_grad"}
     overloads = _overloaded_methods()
     for name, node in overloads.items():
         lines.append("    " + _signature_of(node, name))

@@ -768,6 +768,25 @@ const Tensor& power_minus_one_(const Tensor& input) {
   return input;
 }
 
+static void power_three_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * (T(3) * conj(input * input));
+}
+static constexpr PointwiseRow kPowerThree{
+    "power_three", "PowerThreeBackward0", DT_OP_power_three, DT_OP_power_three_backward,
+    OpClass::kNumber, 1, 0, false, 1, 1, false, {0}, {1}, power_three_gradient, false, false, false,
+    false, false, nullptr, nullptr, "\"pow\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
+Tensor power_three(const Tensor& input) {
+  return pointwise(kPowerThree, {input});
+}
+
+const Tensor& power_three_(const Tensor& input) {
+  pointwise_(kPowerThree, {input});
+  return input;
+}
+
 static void maximum_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];

@@ -113,6 +113,8 @@ Tensor power_minus_half(const Tensor& input);
 const Tensor& power_minus_half_(const Tensor& input);
 Tensor power_minus_one(const Tensor& input);
 const Tensor& power_minus_one_(const Tensor& input);
+Tensor power_three(const Tensor& input);
+const Tensor& power_three_(const Tensor& input);
 Tensor pow(const Operand& input, const Operand& exponent);
 const Tensor& pow_(const Tensor& input, const Operand& exponent);
 Tensor maximum(const Tensor& input, const Tensor& other);

@@ -2,8 +2,8 @@
 #include "kernels/calls/planned.h"
 #include "kernels/calls/reduce.gen.h"
 #include "kernels/cpu/convert.h"
-#include "kernels/cpu/lanes.h"
 #include "kernels/cpu/reduce_plan.h"
+#include "kernels/cpu/simd.h"
 
 namespace dt::cpu {
 namespace {
@@ -150,7 +150,12 @@ class ArgReduce {
     const bool is_dense = holds<T>(x_.dtype) && kept.x == 1;
     T best[kColumns], buffer[kColumns];
     Position position[kColumns];
-    for (int64_t r = 0; r < reduced.size; ++r) {
+    const bool is_narrow = is_dense && width <= kLanes<T>;
+    if (is_narrow) {
+      reduce_narrow(reinterpret_cast<const T*>(x_at(outer.x + first * kept.x)), width, best,
+                    position);
+    }
+    for (int64_t r = 0; !is_narrow && r < reduced.size; ++r) {
       const char* source = x_at(outer.x + first * kept.x + r * reduced.x);
       if (!is_dense) load_run(buffer, source, x_.dtype, kept.x, width);
       const T* row = is_dense ? reinterpret_cast<const T*>(source) : buffer;
@@ -165,8 +170,39 @@ class ArgReduce {
               position, width);
   }
 
+  // Few columns stay in registers. Their vector is filled up by what does not matter.
+  void reduce_narrow(const T* x, int64_t width, T* best, Position* position) const {
+    const Axis& reduced = plan_.reduced.inner();
+    Vector<T> now = load_first(x, width);
+    Vector<Position> where{};
+    for (int64_t r = 1; r < reduced.size; ++r) {
+      const Vector<T> candidate = load_first(x + r * reduced.x, width);
+      choose(candidate, static_cast<Position>(r), &now, &where);
+    }
+    store(best, now);
+    store(position, where);
+  }
+
+  static void choose(Vector<T> candidate, Position r, Vector<T>* now, Vector<Position>* where) {
+    const Vector<T> better = Op::apply(*now, candidate);
+    const auto improves = (better != *now) & (*now == *now);
+    *now = improves ? candidate : *now;
+    *where = improves ? Vector<Position>{} + r : *where;
+  }
+
+  // In vectors by hand: compilers leave the choice of positions in scalars.
   static void improve(T* best, Position* position, const T* row, Position r, int64_t width) {
-    for (int64_t j = 0; j < width; ++j) {
+    static_assert(sizeof(Position) == sizeof(T));
+    constexpr int64_t kWidth = kLanes<T>;
+    int64_t j = 0;
+    for (; j + kWidth <= width; j += kWidth) {
+      Vector<T> now = load(best + j);
+      Vector<Position> where = load(position + j);
+      choose(load(row + j), r, &now, &where);
+      store(best + j, now);
+      store(position + j, where);
+    }
+    for (; j < width; ++j) {
       const bool improves = replaces<Op>(row[j], best[j]);
       best[j] = improves ? row[j] : best[j];
       position[j] = improves ? r : position[j];

@@ -80,7 +80,7 @@ bool is_empty(const Correlation<T>& k) {
 }
 
 // The ways to compute a convolution or a gradient of it, the first that fits.
-enum class Way { kProduct, kProductInPlace, kChannelsLast, kDepthwise, kDepthwisePlanes, kGeneral };
+enum class Way { kProduct, kChannelsLast, kDepthwise, kDepthwisePlanes, kGeneral };
 
 template <class T>
 __attribute__((noinline)) Way way_of(const Correlation<T>& k) {
@@ -93,7 +93,7 @@ __attribute__((noinline)) Way way_of(const Correlation<T>& k) {
 template <class T>
 Way way_of(const WeightGradient<T>& k) {
   if (is_pointwise(k)) return Way::kProduct;
-  if (is_pointwise_in_place(k)) return Way::kProductInPlace;
+  if (is_pointwise_in_place(k)) return Way::kChannelsLast;
   if (is_depthwise(k)) return Way::kDepthwise;
   return is_depthwise_planes(k) ? Way::kDepthwisePlanes : Way::kGeneral;
 }
@@ -246,7 +246,7 @@ struct BackwardWeight {
     switch (way_of(k)) {
       case Way::kProduct:
         return gemm_workspace(stream, pointwise_gemm(k));
-      case Way::kProductInPlace:
+      case Way::kChannelsLast:
         return PointwiseWeight<T>(k, Workspace(nullptr)).bytes();
       case Way::kDepthwise:
         return depthwise_weight_workspace(k);
@@ -263,7 +263,7 @@ struct BackwardWeight {
     switch (way_of(k)) {
       case Way::kProduct:
         return run_gemm(stream, pointwise_gemm(k), call.workspace);
-      case Way::kProductInPlace:
+      case Way::kChannelsLast:
         return PointwiseWeight<T>(k, workspace).run(stream);
       case Way::kDepthwise:
         return depthwise_weight(stream, k, workspace);

@@ -15,6 +15,9 @@ constexpr int64_t kBufferBytes = 8192;
 // their own. With an operand of one element per row the limit is lower: to spread that out costs
 // more. In elements of four bytes: of narrower ones a vector holds more.
 constexpr int64_t kShortRow = 32, kShortRowOfOne = 17;
+// A row of so many bytes, or a multiple, that needs no buffer is worth a loop of its own: with
+// other lengths what is left behind its vectors takes longer.
+constexpr int64_t kWholeRow = 64;
 // Elements of a tile that needs no buffers, and cycles of a task, when threads share the work.
 constexpr int64_t kGrain = 16384, kTaskCycles = 30000;
 constexpr int kTasksPerThread = 16;
@@ -284,6 +287,23 @@ inline void set_blocked_step(ElementwisePlan& plan, int64_t transposed_bytes, in
   }
 }
 
+// Whether rows lie in all operands as the tile function takes them.
+inline bool needs_no_buffers(const ElementwisePlan& plan) {
+  const int last = plan.ndim - 1;
+  for (int k = 0; k < plan.n_operands; ++k) {
+    const PlannedOperand& x = plan.operand[k];
+    if (x.access == kAbsent || x.immediate) continue;
+    if (x.convert != nullptr || x.stride[last] != x.bytes) return false;
+  }
+  return true;
+}
+
+// Whether a row is a few vectors and nothing else.
+inline bool is_vector_row(const ElementwisePlan& plan) {
+  const int64_t bytes = bytes_of(plan.op->in_dtype[0]), row = plan.size[plan.ndim - 1] * bytes;
+  return row > 0 && row % kWholeRow == 0 && bytes_of(plan.op->out_dtype) == bytes;
+}
+
 // Whether rows are too short for a loop each. To move one, as it is, takes none.
 inline bool has_short_rows(const ElementwisePlan& plan) {
   const int last = plan.ndim - 1;
@@ -292,6 +312,7 @@ inline bool has_short_rows(const ElementwisePlan& plan) {
       y.stride[last] == y.bytes)
     return plan.size[last] == 1;
   const int64_t packed = max<int64_t>(1, 4 / bytes_of(plan.op->in_dtype[0]));
+  if (is_vector_row(plan) && needs_no_buffers(plan)) return false;
   for (int k = plan.op->n_out; k < plan.n_operands; ++k) {
     const PlannedOperand& x = plan.operand[k];
     if (x.stride[last] == 0 && x.stride[last - 1] != 0)

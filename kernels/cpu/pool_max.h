@@ -33,7 +33,7 @@ struct MaxPool {
   Images<const T> x;
   Images<T> y;
   Images<int64_t> indices;
-  bool halving = false;
+  bool halving = false, staged = false;
 
   template <int kWidth>
   struct Best {
@@ -96,9 +96,32 @@ struct MaxPool {
     }
   }
 
+  // The same of one window. Larger elements are rare, so that branches are guessed right.
+  void largest_alone(const T* corner, const SharedTaps& taps, Best<1>* best) const {
+    const int64_t h_step = pool.rows.dilation * x.h_step, w_step = pool.cols.dilation * x.w_step;
+    auto value = static_cast<Value>(corner[taps.row_begin * h_step + taps.col_begin * w_step]);
+    int64_t row = taps.row_begin, col = taps.col_begin;
+    for (int64_t r = taps.row_begin; r < taps.row_end; ++r) {
+      const T* const from = corner + r * h_step;
+      for (int64_t s = taps.col_begin; s < taps.col_end; ++s) {
+        const auto next = static_cast<Value>(from[s * w_step]);
+        if (next <= value) continue;
+        if (next > value || next != next) value = next, row = r, col = s;
+      }
+    }
+    best->value[0] = value;
+    best->position[0] =
+        static_cast<Position>(row * pool.rows.dilation * x.w + col * pool.cols.dilation);
+  }
+
   template <int kWidth>
   void find_largest(const T* corner, int64_t step, const SharedTaps& taps,
                     Best<kWidth>* best) const {
+    if constexpr (kWidth == 1) {
+      if (taps.row_begin < taps.row_end && taps.col_begin < taps.col_end)
+        largest_alone(corner, taps, best);
+      return;
+    }
     if constexpr (kNarrow) {
       if (has_pairs(step, taps)) return largest<kWidth, true>(corner, 2, taps, best);
     }
@@ -182,6 +205,77 @@ struct MaxPool {
     }
   }
 
+  // Of small planes with borders the border is much of all: rows are copied with it, so that a
+  // vector takes windows there as well.
+  static constexpr int64_t kStage = 4096;  // elements
+  static constexpr bool kStages = kNarrow && kIsFloating<T>;
+
+  int64_t stage_width() const {
+    return ceil_div(y.w, kWidest) * kWidest * pool.cols.stride + pool.cols.kernel;
+  }
+  bool is_staged() const {
+    const bool has_rows = x.w_step == 1 && y.w_step == 1 && indices.w_step == 1;
+    const bool steps = pool.cols.stride == 1 || pool.cols.stride == 2;
+    const bool has_holes = pool.rows.dilation != 1 || pool.cols.dilation != 1;
+    return kStages && !channels_last(x) && has_rows && steps && !has_holes &&
+           pool.cols.padding > 0 && y.w <= 2 * kWidest && x.h * stage_width() <= kStage;
+  }
+
+  // Rows [top, bottom) of a plane.
+  void fill_stage(int64_t n, int64_t c, int64_t top, int64_t bottom, T* stage) const {
+    const int64_t width = stage_width(), padding = pool.cols.padding,
+                  copied = min(x.w, width - padding);
+    for (int64_t h = top; h < bottom; ++h, stage += width) {
+      const T* from = x.at(n, c, h, 0);
+      for (int64_t i = 0; i < padding; ++i) stage[i] = Limits<T>::kLowest;
+      for (int64_t i = 0; i < copied; ++i) stage[padding + i] = from[i];
+      for (int64_t i = padding + copied; i < width; ++i) stage[i] = Limits<T>::kLowest;
+    }
+  }
+
+  // kWidest windows of output row p, whose first tap in the image is at `from`. Where no element is
+  // larger than the lowest, the first one in the image is taken.
+  void stage_block(const T* from, int64_t p, int64_t q, Best<kWidest>* best) const {
+    const int64_t begin = pool.rows.first_tap(p), end = pool.rows.last_tap(p);
+    Position position[kWidest];
+    for (int i = 0; i < kWidest; ++i)
+      position[i] = static_cast<Position>(begin * x.w + pool.cols.first_tap(q + i));
+    __builtin_memcpy(&best->position, position, sizeof position);
+    best->value = typename Lanes<Value, kWidest>::type{} + Limits<Value>::kLowest;
+    for (int64_t r = begin; r < end; ++r, from += stage_width()) {
+      for (int64_t s = 0; s < pool.cols.kernel; ++s) {
+        typename Lanes<Value, kWidest>::type value;
+        if (pool.cols.stride == 2) {
+          every_second<kWidest>(from + s, 0, &value);
+        } else {
+          gather<kWidest>(from + s, 1, &value);
+        }
+        take<kWidest>(value, r * x.w + s, best);
+      }
+    }
+  }
+
+  void staged_rows(int64_t n, int64_t c, int64_t first, int64_t last) const {
+    if (first >= last) return;
+    T stage[kStage + 2 * kWidest];
+    const int64_t top = max<int64_t>(0, pool.rows.start(first)), width = stage_width();
+    fill_stage(n, c, top, min(x.h, pool.rows.start(last - 1) + pool.rows.kernel), stage);
+    for (int64_t p = first; p < last; ++p) {
+      const int64_t row = pool.rows.start(p) + pool.rows.first_tap(p) - top;
+      for (int64_t q = 0; q < y.w; q += kWidest) {
+        Best<kWidest> best;
+        stage_block(stage + row * width + q * pool.cols.stride, p, q, &best);
+        const int64_t origin = pool.rows.start(p) * x.w + pool.cols.start(q);
+        T* const to = y.at(n, c, p, q);
+        int64_t* const index = indices.at(n, c, p, q);
+        for (int64_t i = 0; i < min<int64_t>(kWidest, y.w - q); ++i) {
+          to[i] = static_cast<T>(best.value[i]);
+          index[i] = origin + i * pool.cols.stride + best.position[i];
+        }
+      }
+    }
+  }
+
   void line(int64_t n, int64_t c, int64_t channels, int64_t p, int64_t q, int64_t count) const {
     const SharedTaps taps = taps_of(pool, p, q);
     const bool along_channels = channels_last(x);
@@ -197,6 +291,9 @@ struct MaxPool {
     if constexpr (kNarrow) {
       if (halving && channels == 1) return halve_rows(n, c, first, last);
     }
+    if constexpr (kStages) {
+      if (staged && channels == 1) return staged_rows(n, c, first, last);
+    }
     for (int64_t p = first; p < last; ++p) {
       for_each_line(pool.cols, channels_last(x), c, channels,
                     [&](int64_t k, int64_t k_count, int64_t q, int64_t count) {
@@ -211,6 +308,7 @@ void run_max_pool(const dt_stream* stream, const calls::MaxPool2d& call) {
   MaxPool<T> m = {make_window(call, call.x, call.y, call.dilation), images<const T>(call.x),
                   images<T>(call.y), images<int64_t>(call.indices)};
   m.halving = m.is_halving();
+  m.staged = m.is_staged();
   const int64_t cycles =
       m.y.n * m.y.c * m.y.h * m.y.w * (call.kernel_size[0] * call.kernel_size[1] + 2) / 2;
   for_each_piece(stream, m.y.n, m.y.c, channels_last(m.x), m.y.h, true, cycles,

@@ -316,6 +316,20 @@ class TopOfRow {
 // Positions share 64 bits with keys where both have room.
 constexpr uint64_t kNarrow = UINT32_MAX;
 
+// Rows of so few elements take their places by counting who is smaller.
+constexpr int64_t kShortest = 8;
+
+template <class Item>
+__attribute__((noinline)) void sort_few(Item* items, int64_t n) {
+  Item sorted[kShortest];
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t place = 0;
+    for (int64_t j = 0; j < n; ++j) place += items[j] < items[i];
+    sorted[place] = items[i];
+  }
+  for (int64_t i = 0; i < n; ++i) items[i] = sorted[i];
+}
+
 template <class T>
 class SortRows {
  public:
@@ -362,7 +376,28 @@ class SortRows {
     return sizes.bytes();
   }
 
+  // Neither a workspace nor the range of the keys: they cost more than to sort.
+  void sort_short(const Row<T>& x, const RowResult<T>& y) const {
+    using Item = std::conditional_t<sizeof(T) < 8, NarrowItem, WideItem>;
+    Item items[kShortest];
+    const bool merges_zeros = !kIsFloating<T> || call_.indices;
+    for (int64_t i = 0; i < x.n; ++i) {
+      const KeyOf<T> key = merges_zeros ? key_of<true>(x[i]) : key_of<false>(x[i]);
+      items[i] = Item::of(call_.descending ? static_cast<KeyOf<T>>(~key) : key, i);
+    }
+    sort_few(items, x.n);
+    for (int64_t i = 0; i < rows_.first; ++i) {
+      const int64_t position = items[i].position();
+      y.put(i, x[position], position);
+    }
+  }
+
   void sort_row(const Walk& at, int64_t worker) const {
+    if (rows_.along.size <= kShortest) {
+      const auto x = row_at<T>(rows_, call_.x, at);
+      const auto y = result_at<T>(rows_, call_.values, call_.indices, at);
+      return sort_short(x, y);
+    }
     Workspace memory(static_cast<char*>(call_.workspace) + worker * bytes_of_worker());
     const auto x = row_at<T>(rows_, call_.x, at);
     const auto y = result_at<T>(rows_, call_.values, call_.indices, at);

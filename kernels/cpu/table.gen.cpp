@@ -211,6 +211,8 @@ void add_kernels(dt_registry* registry) {
   add<run<Pointwise, kernels::power_minus_half_backward>>(registry, "power_minus_half_backward");
   add<run<Pointwise, kernels::power_minus_one>>(registry, "power_minus_one");
   add<run<Pointwise, kernels::power_minus_one_backward>>(registry, "power_minus_one_backward");
+  add<run<Pointwise, kernels::power_three>>(registry, "power_three");
+  add<run<Pointwise, kernels::power_three_backward>>(registry, "power_three_backward");
   add<run<Pointwise, kernels::maximum>>(registry, "maximum");
   add<run<Pointwise, kernels::maximum_backward>>(registry, "maximum_backward");
   add<run<Pointwise, kernels::minimum>>(registry, "minimum");

@@ -68,6 +68,28 @@ Gemm<T> with_copied_rows(const dt_stream* stream, const Gemm<T>& g, T* to) {
   return copied;
 }
 
+// A single inner product: as many sums as hide how long each takes. The order of the additions
+// follows from k alone.
+template <class T>
+__attribute__((noinline)) T dot_line(const T* a, const T* b, int64_t k) {
+  constexpr int kSums = 8;
+  Vector<T> sums[kSums] = {};
+  int64_t p = 0;
+  for (; p + kSums * kLanes<T> <= k; p += kSums * kLanes<T>) {
+    DT_UNROLL
+    for (int s = 0; s < kSums; ++s)
+      sums[s] = multiply_add(load(a + p + s * kLanes<T>), load(b + p + s * kLanes<T>), sums[s]);
+  }
+  for (; p < k; p += kLanes<T>) {
+    const int64_t n = min<int64_t>(kLanes<T>, k - p);
+    sums[0] = multiply_add(load_first(a + p, n), load_first(b + p, n), sums[0]);
+  }
+  for (int distance = kSums / 2; distance > 0; distance /= 2) {
+    for (int s = 0; s < distance; ++s) sums[s] += sums[s + distance];
+  }
+  return reduce_lanes<Sum<T>, T>(sums[0]);
+}
+
 template <class T>
 void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   int64_t offset[kDotCols];
@@ -80,7 +102,9 @@ void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
     for (int64_t i = 0; i < g.m; i += kDotRows) {
       const int64_t rows = min<int64_t>(kDotRows, g.m - i);
       const T* a = g.a.at(batch, i, 0);
-      if (rows == 1) {
+      if (rows == 1 && cols == 1) {
+        sums[0] = dot_line(a, b, g.k);
+      } else if (rows == 1) {
         inner_tile<T, 1, kDotCols>(runs, a, 0, 1, b, offset, cols, sums);
       } else {
         inner_tile<T, kDotRows, kDotCols>(runs, a, g.a.row, rows, b, offset, cols, sums);
@@ -93,10 +117,11 @@ void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   }
 }
 
-// A row of a times lines of b that come from memory.
+// A row of a times lines of b that come from memory. Of fewer lines than are read side by side some
+// would be read again and again.
 template <class T>
 bool is_stream(const Gemm<T>& g) {
-  return g.m == 1 && g.n * g.k >= kStreamBytes / static_cast<int64_t>(sizeof(T));
+  return g.m == 1 && g.n >= kStreams && g.n * g.k >= kStreamBytes / static_cast<int64_t>(sizeof(T));
 }
 
 template <class T>
@@ -201,11 +226,41 @@ __attribute__((noinline)) void add_rows(T* sums, const T* factors, int64_t step,
   for (; i < k; ++i) add_few_rows<T, 1>(sums, factors + i * step, step, rows + i * row, row, n);
 }
 
+// The sum of rows that a vector holds stays in registers: in a few of them, which do not wait for
+// each other.
+template <class T>
+Vector<T> sum_of_narrow_rows(const T* factors, int64_t step, const T* rows, int64_t row, int64_t k,
+                             int64_t n) {
+  constexpr int kTogether = 4;
+  Vector<T> sums[kTogether] = {};
+  int64_t i = 0;
+  for (; i + kTogether <= k; i += kTogether) {
+    DT_UNROLL
+    for (int s = 0; s < kTogether; ++s) {
+      sums[s] = multiply_add(splat(factors[(i + s) * step]), load_first(rows + (i + s) * row, n),
+                             sums[s]);
+    }
+  }
+  for (; i < k; ++i)
+    sums[0] = multiply_add(splat(factors[i * step]), load_first(rows + i * row, n), sums[0]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+constexpr int64_t kNarrowVectors = 4;
+
 template <class T>
 void sum_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   T sums[kMostColumns];
-  for (int64_t j = 0; j < j1 - j0; ++j) sums[j] = 0;
-  add_rows(sums, g.a.at(batch, 0, 0), g.a.col, g.b.at(batch, 0, j0), g.b.row, g.k, j1 - j0);
+  const T *const factors = g.a.at(batch, 0, 0), *const rows = g.b.at(batch, 0, j0);
+  if (g.n <= kNarrowVectors * kLanes<T>) {  // not j1 - j0, which depends on the threads
+    for (int64_t j = 0; j < j1 - j0; j += kLanes<T>) {
+      store(sums + j, sum_of_narrow_rows(factors, g.a.col, rows + j, g.b.row, g.k,
+                                         min<int64_t>(kLanes<T>, j1 - j0 - j)));
+    }
+  } else {
+    for (int64_t j = 0; j < j1 - j0; ++j) sums[j] = 0;
+    add_rows(sums, factors, g.a.col, rows, g.b.row, g.k, j1 - j0);
+  }
   for (int64_t j = j0; j < j1; ++j) write_sum(g, batch, 0, j, sums[j - j0]);
 }
 

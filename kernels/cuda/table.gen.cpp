@@ -213,6 +213,8 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Pointwise, kernels::power_minus_half_backward>>(registry, "power_minus_half_backward");
   add_captured<run<Pointwise, kernels::power_minus_one>>(registry, "power_minus_one");
   add_captured<run<Pointwise, kernels::power_minus_one_backward>>(registry, "power_minus_one_backward");
+  add_captured<run<Pointwise, kernels::power_three>>(registry, "power_three");
+  add_captured<run<Pointwise, kernels::power_three_backward>>(registry, "power_three_backward");
   add_captured<run<Pointwise, kernels::maximum>>(registry, "maximum");
   add_captured<run<Pointwise, kernels::maximum_backward>>(registry, "maximum_backward");
   add_captured<run<Pointwise, kernels::minimum>>(registry, "minimum");

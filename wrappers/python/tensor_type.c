@@ -8,6 +8,8 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 #include <structmember.h>
 
 #include "callback_type.h"
@@ -34,6 +36,10 @@ static PyObject* size_type;       /* dumbtorch.Size: what shapes are */
 static PyObject* dtypes;          /* a dict: number -> dumbtorch.dtype */
 static PyObject* make_error;      /* () -> the exception for the last failed call */
 static PyObject* fallback;        /* (name, a, b) -> the result for operands that are rare */
+static PyObject* methods;         /* a dict: what takes all arguments of a method of that name */
+static PyObject* device_at;       /* (number) -> dumbtorch.device */
+static PyObject* get_general;     /* (x, index) -> x[index] */
+static PyObject* put_general;     /* (x, index, value): x[index] = value */
 
 /* ---- objects and errors */
 
@@ -218,59 +224,12 @@ static PyObject* slot_compare(PyObject* a, PyObject* b, int operation) {
   }
 }
 
-/* ---- what is asked for often */
+/* ---- what is asked for often, x[...], and numbers from and to Python */
 
-#define MAX_DIMS 16
-
-static PyObject* get_shape(PyObject* self, void* unused) {
-  (void)unused;
-  int64_t sizes[MAX_DIMS], n = 0;
-  if (dt_tensor_shape(handle_of(self), sizes, MAX_DIMS, &n)) return raise_last_error();
-  PyObject* tuple = PyTuple_New((Py_ssize_t)n);
-  for (Py_ssize_t i = 0; tuple && i < n; i++) {
-    PyObject* size = PyLong_FromLongLong(sizes[i]);
-    if (!size || PyTuple_SetItem(tuple, i, size)) Py_CLEAR(tuple);
-  }
-  /* These are integers: Size.__new__ need not look at them. */
-  const newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
-  PyObject* args = tuple ? PyTuple_Pack(1, tuple) : NULL;
-  PyObject* shape = args ? make((PyTypeObject*)size_type, args, NULL) : NULL;
-  Py_XDECREF(args);
-  Py_XDECREF(tuple);
-  return shape;
-}
-
-static PyObject* get_ndim(PyObject* self, void* unused) {
-  (void)unused;
-  int64_t n = 0;
-  if (dt_tensor_dim(handle_of(self), &n)) return raise_last_error();
-  return PyLong_FromLongLong(n);
-}
-
-static PyObject* get_dtype(PyObject* self, void* unused) {
-  (void)unused;
-  dt_dtype number = 0;
-  if (dt_tensor_dtype(handle_of(self), &number)) return raise_last_error();
-  PyObject* key = PyLong_FromLong((long)number);
-  PyObject* dtype = key ? PyObject_GetItem(dtypes, key) : NULL;
-  Py_XDECREF(key);
-  return dtype;
-}
-
-static PyObject* item(PyObject* self, PyObject* unused) {
-  (void)unused;
-  dt_tensor* const handle = handle_of(self);
-  dt_scalar_kind kind = 0;
-  int64_t i = 0;
-  double f = 0.0;
-  dt_status status;
-  Py_BEGIN_ALLOW_THREADS;
-  status = dt_tensor_item(handle, &kind, &i, &f);
-  Py_END_ALLOW_THREADS;
-  if (status) return raise_last_error();
-  if (kind == DT_SCALAR_KIND_FLOAT) return PyFloat_FromDouble(f);
-  return kind == DT_SCALAR_KIND_INT ? PyLong_FromLongLong(i) : PyBool_FromLong(i != 0);
-}
+#include "attributes.h"
+#include "indexing.h"
+#include "memory_type.h"
+#include "number_lists.h"
 
 /* ---- DLPack: a capsule owns the managed tensor until a consumer renames it */
 
@@ -351,20 +310,14 @@ static PyObject* own(PyObject* module, PyObject* args) {
 }
 
 static PyObject* install(PyObject* module, PyObject* args) {
-  PyObject *type, *size, *numbered, *error, *rare;
+  PyObject* type;
   (void)module;
-  if (!PyArg_ParseTuple(args, "OOOOO", &type, &size, &numbered, &error, &rare)) return NULL;
   if (tensor_type) return PyErr_Format(PyExc_RuntimeError, "install: called twice");
-  Py_INCREF(type);
-  Py_INCREF(size);
-  Py_INCREF(numbered);
-  Py_INCREF(error);
-  Py_INCREF(rare);
+  if (!PyArg_ParseTuple(args, "OOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
+                        &methods, &device_at, &get_general, &put_general))
+    return NULL;
+  Py_INCREF(args); /* and with it all that is in it */
   tensor_type = (PyTypeObject*)type;
-  size_type = size;
-  dtypes = numbered;
-  make_error = error;
-  fallback = rare;
   Py_RETURN_NONE;
 }
 
@@ -378,11 +331,29 @@ static PyGetSetDef kProperties[] = {
     {"shape", get_shape, NULL, "The sizes of all dimensions.", NULL},
     {"ndim", get_ndim, NULL, "Number of dimensions.", NULL},
     {"dtype", get_dtype, NULL, "Element type.", NULL},
+    {"device", get_device, NULL, "Where the elements are.", NULL},
+    {"is_cuda", get_is_cuda, NULL, "Whether the elements are on a GPU.", NULL},
+    {"is_leaf", get_is_leaf, NULL, "Whether no operation that is recorded made it.", NULL},
+    {"T", get_reversed, NULL, "The tensor with its dimensions reversed.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
+/* A method that takes positions and names. */
+#define WORDS(FUNCTION) (PyCFunction)(void (*)(void)) FUNCTION, METH_FASTCALL | METH_KEYWORDS
+
 static PyMethodDef kMethods[] = {
     {"item", item, METH_NOARGS, "The only element as a Python number."},
+    {"dim", dim, METH_NOARGS, "Number of dimensions."},
+    {"numel", numel, METH_NOARGS, "Number of elements."},
+    {"nelement", numel, METH_NOARGS, "Number of elements."},
+    {"element_size", element_size, METH_NOARGS, "Bytes of an element."},
+    {"_wants_gradient", wants_gradient, METH_NOARGS, "What requires_grad says."},
+    {"size", WORDS(size), "The shape, or the size of one dimension."},
+    {"stride", WORDS(stride), "The strides, or that of one dimension, in elements."},
+    {"is_contiguous", WORDS(is_contiguous),
+     "Whether the elements lie row-major, or in that order."},
+    {"contiguous", WORDS(contiguous), "The tensor itself if it is contiguous, or a copy that is."},
+    {"view", WORDS(view), "The same elements in another shape, without a copy."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -395,6 +366,15 @@ static PyType_Slot kSlots[] = {
     {Py_tp_members, kMembers},
     {Py_tp_getset, kProperties},
     {Py_tp_methods, kMethods},
+    {Py_mp_length, slot_length},
+    {Py_sq_length, slot_length},
+    {Py_mp_subscript, slot_get},
+    {Py_mp_ass_subscript, slot_put},
+    {Py_sq_item, slot_get_item},
+    {Py_sq_ass_item, slot_put_item},
+    {Py_nb_bool, slot_bool},
+    {Py_nb_float, slot_float},
+    {Py_nb_int, slot_int},
     {Py_nb_add, slot_add},
     {Py_nb_subtract, slot_sub},
     {Py_nb_multiply, slot_mul},
@@ -433,10 +413,15 @@ static PyType_Spec kSpec = {
     .slots = kSlots,
 };
 
+#define FAST(FUNCTION) (PyCFunction)(void (*)(void)) FUNCTION, METH_FASTCALL
+
 static PyMethodDef kFunctions[] = {
-    {"install", install, METH_VARARGS, "install(Tensor, Size, make_error, fallback): called once."},
+    {"install", install, METH_VARARGS, "Takes what Python has for this file: called once."},
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
+    {"from_lists", FAST(from_lists), "from_lists(data, float_dtype): a Tensor, None if not plain."},
+    {"to_lists", FAST(to_lists), "to_lists(tensor, code): its elements as nested lists."},
+    {"memory_of", FAST(memory_of), "memory_of(tensor, code): its elements as a buffer."},
     {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
     {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},
@@ -466,6 +451,7 @@ PyMODINIT_FUNC PyInit__tensor_type(void) {
   if (!module) return NULL;
   base_type = add_type(module, "TensorBase", &kSpec);
   callback_type = base_type ? add_type(module, "Callback", &kCallbackSpec) : NULL;
-  if (!callback_type) Py_CLEAR(module);
+  memory_type = callback_type ? add_type(module, "Memory", &kMemorySpec) : NULL;
+  if (!memory_type) Py_CLEAR(module);
   return module;
 }

@@ -95,14 +95,26 @@ Tensor gradient(const SoftmaxOp& op, const BackwardCall& b, const Tensor& y, int
   return gx;
 }
 
+// Whether what lies side by side across the rows is so little that the CPU reads it faster from a
+// copy.
+bool is_scattered(const Tensor& x, int dim) {
+  constexpr int64_t kFew = 16;
+  if (x.device().type != DeviceType::kCpu || x.is_contiguous() || x.ndim() == 0) return false;
+  if (x.strides()[dim] == 1 || dim == x.ndim() - 1) return false;
+  int64_t run = 1;
+  for (int d = x.ndim() - 1; d > dim && x.strides()[d] == run; --d) run *= x.size(d);
+  return run < kFew;
+}
+
 Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
   if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
   check_softmax(x, op_name(op.op.number), d);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  const Lines lines({&y, &x}, d);
-  const View to = lines.view(y), from = lines.view(x);
+  const Tensor source = is_scattered(x, d) ? contiguous(x.detach()) : x;
+  const Lines lines({&y, &source}, d);
+  const View to = lines.view(y), from = lines.view(source);
   in_parts(op.op.number, from, lines.dim, [&](const auto& part) {
     SoftmaxCall call;
     call.y = part(to);

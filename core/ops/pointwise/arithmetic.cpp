@@ -69,7 +69,7 @@ Tensor pow(const Operand& input, const Operand& exponent) {
   if (is_exponent(input, exponent, 0.5)) return power_half(input.tensor());
   if (is_exponent(input, exponent, -0.5)) return power_minus_half(input.tensor());
   if (is_exponent(input, exponent, -1)) return power_minus_one(input.tensor());
-  if (is_exponent(input, exponent, 3)) return mul(square(input.tensor()), input.tensor());
+  if (is_exponent(input, exponent, 3)) return power_three(input.tensor());
   // Powers of a number are row-major.
   return power(input, input.is_number() ? contiguous(exponent.tensor()) : exponent);
 }
@@ -81,6 +81,7 @@ const Tensor& pow_(const Tensor& input, const Operand& exponent) {
   if (is_exponent(input, exponent, 0.5)) return power_half_(input);
   if (is_exponent(input, exponent, -0.5)) return power_minus_half_(input);
   if (is_exponent(input, exponent, -1)) return power_minus_one_(input);
+  if (is_exponent(input, exponent, 3)) return power_three_(input);
   return power_(input, exponent);
 }
 

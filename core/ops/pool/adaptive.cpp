@@ -1,5 +1,6 @@
 // Adaptive pooling: windows that cover a dimension as equally as can be. Kernels know them for
-// means. For maxima they are usual windows where they are equal. Otherwise each window gets a copy
+// means, the CPU's also for maxima of images. For other maxima they are usual windows where they
+// are equal. Otherwise each window gets a copy
 // of its elements, and all as many as the largest, so that usual ones fit again; what a window has
 // too many repeats its last element.
 #include <numeric>
@@ -133,6 +134,29 @@ Tensor elements_at(const Tensor& x, const Tensor& places, int dims) {
   return unsafe_view(gather(reshape(x, planes), first, reshape(places, points)), places.sizes());
 }
 
+// Whether a kernel knows these windows: they are not equal, and there are some.
+bool has_uneven_kernel(const Tensor& input, const Dims& windows) {
+  if (input.device().type != DeviceType::kCpu || windows.size() > 2) return false;
+  bool is_even = true;
+  for (int d = 0; d < windows.size(); ++d)
+    is_even &= Cover(input.size(d - windows.size()), windows[d]).is_even();
+  return !is_even && count_elements(windows) != 0 && input.numel() != 0;
+}
+
+// Maxima of images, and of lines as images of one row, of which PyTorch gives a view.
+std::tuple<Tensor, Tensor> uneven_max(const Tensor& input, const Dims& windows) {
+  if (windows.size() == 1) {
+    const auto [values, places] = uneven_max(unsqueeze(input, -2), {1, windows[0]});
+    return {squeeze(values, {{-2}}), squeeze(places, {{-2}})};
+  }
+  const bool has_batch = input.ndim() == 4;
+  const Tensor x = has_batch ? input : unsqueeze(input, 0);
+  const auto [values, places] = max_pool_images(x, cover_of(x, {windows[0], windows[1]}));
+  if (has_batch) return {values, places};
+  const Dims sizes = {input.size(0), windows[0], windows[1]};
+  return {unsafe_view(values, sizes), unsafe_view(places, sizes)};
+}
+
 using MaxPool = std::tuple<Tensor, Tensor> (*)(const Tensor&, IntList, std::optional<IntList>,
                                                IntList, IntList, bool);
 
@@ -140,6 +164,7 @@ std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, cons
                                         int dims, IntList output_size, MaxPool pool) {
   const Dims windows = window_numbers("output_size", output_size, dims);
   check_adaptive_pool(op, kernel, dims, true, input, windows);
+  if (has_uneven_kernel(input, windows)) return uneven_max(input, windows);
   const int first = input.ndim() - dims;
   Tensor x = input;
   std::vector<Tensor> sources(dims);

@@ -72,12 +72,15 @@ Tensor sources(Resize r, Interpolation mode, Device device) {
   return clamp_max(to_dtype(floor(place), kIndexDType), r.from - 1);
 }
 
+// Of images with channels last whole pixels are selected, of which an element is a channel.
 Tensor nearest(const Tensor& input, const Resizes& resizes, Interpolation mode) {
-  Tensor y = input;
-  int dim = 2;
-  for (const Resize& r : resizes) y = index_select(y, dim++, sources(r, mode, input.device()));
   const bool last = is_channels_last(input);
-  return contiguous(y, last ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
+  Tensor y = last ? permute(input, {0, 2, 3, 1}) : input;
+  int dim = last ? 1 : 2;
+  for (const Resize& r : resizes) y = index_select(y, dim++, sources(r, mode, input.device()));
+  if (!last) return contiguous(y);
+  y = permute(contiguous(y), {0, 3, 1, 2});
+  return unsafe_view(y, y.sizes());
 }
 
 // ---- means of areas

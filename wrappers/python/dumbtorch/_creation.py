@@ -10,7 +10,7 @@ import warnings
 from . import _numpy, _ops
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, placed, wrap
-from ._tensor_type import TensorBase, adopt, from_capsule
+from ._tensor_type import TensorBase, adopt, from_capsule, from_lists
 from ._types import DTYPE, bool_, float32, float64, int64
 from ._types import device as Device
 from .storage import UntypedStorage, memory_of
@@ -18,7 +18,13 @@ from .storage import UntypedStorage, memory_of
 
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A new tensor with a copy of data: a number, nested lists, a NumPy array or a tensor."""
-    if isinstance(data, TensorBase):
+    if dtype is None and data.__class__ in _FROM_LISTS:
+        plain = from_lists(data, _ops.get_default_dtype().number)
+    else:
+        plain = None
+    if plain is not None:
+        out = plain
+    elif isinstance(data, TensorBase):
         out = _ops.clone(_ops.detach(data))
     elif _numpy.is_array(data):
         out = _ops.clone(_share(data))
@@ -30,7 +36,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         out = _from_values(data, dtype)
     if dtype is not None or device is not None:
         out = _ops.to(out, device, dtype)
-    out = placed(out, None, pin_memory)
+    if pin_memory:
+        out = placed(out, None, pin_memory)
     return _ops.tensor_requires_grad_(out) if requires_grad else out
 
 
@@ -117,6 +124,21 @@ def _share(a):
         raise TypeError(
             f"can't convert np.ndarray of type {a.dtype}. The only supported types are: {known}."
         )
+    shape = list(a.shape)
+    if a.flags.c_contiguous and a.flags.writeable and a.size:
+        address, extent, steps = int(ffi.cast("intptr_t", ffi.from_buffer(a))), a.nbytes, NULL
+    else:
+        address, extent = a.__array_interface__["data"][0], _extent(a)
+        extent, steps = extent if a.size else 0, [s // a.itemsize for s in a.strides]
+    count = 0 if steps is NULL else len(shape)
+    owner = keep_alive(a)
+    return wrap(
+        lib.py_from_blob(address, extent, shape, len(shape), steps, count, kind.number, owner)
+    )
+
+
+def _extent(a) -> int:
+    """How many bytes lie between an array's first element and the end of its last one."""
     strides = a.strides
     if any(s < 0 for s in strides):
         raise ValueError(
@@ -130,21 +152,7 @@ def _share(a):
             "array "
             "to reallocate the memory."
         )
-    extent = sum((n - 1) * s for n, s in zip(a.shape, strides, strict=True)) + a.itemsize
-    shape = list(a.shape)
-    steps = [s // a.itemsize for s in strides]
-    return wrap(
-        lib.py_from_blob(
-            a.__array_interface__["data"][0],
-            extent if a.size else 0,
-            shape,
-            len(shape),
-            steps,
-            len(steps),
-            kind.number,
-            keep_alive(a),
-        )  # fmt: skip
-    )
+    return sum((n - 1) * s for n, s in zip(a.shape, strides, strict=True)) + a.itemsize
 
 
 def from_dlpack(ext_tensor, *, device=None, copy=None):
@@ -283,6 +291,7 @@ def _span(length: int, itemsize: int, count: int, offset: int) -> slice:
 
 _CODES = {bool_: "B", int64: "q", float32: "f", float64: "d"}
 _PLAIN = {bool, int, float}
+_FROM_LISTS = {list, tuple, *_PLAIN}
 
 
 def _from_values(data, dtype):

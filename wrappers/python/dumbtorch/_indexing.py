@@ -31,7 +31,10 @@ def put(x, index, value) -> None:
         return
     if index is True:
         index = None  # all of a new dimension
-    view, indices = _apply(x, index)
+    if isinstance(index, TensorBase) and 0 < index.ndim <= x.ndim:
+        view, indices = x, (index,)  # nothing to take apart
+    else:
+        view, indices = _apply(x, index)
     if not isinstance(value, TensorBase):
         value = _value(value, x)
     is_number = not isinstance(value, TensorBase)

@@ -8,6 +8,7 @@ import sys
 from ._types import DTYPE, bfloat16
 
 _BY_NAME = {d.name: d for d in DTYPE.objects.values()}
+_MET: dict = {}  # the dtypes of NumPy that were asked for: their names are slow
 
 
 def is_array(x) -> bool:
@@ -24,7 +25,13 @@ def is_number(x) -> bool:
 def dtype_of(array):
     """The dtype of an array's elements, None if there is none. NumPy has the same names; that of
     bfloat16 is ml_dtypes'."""
-    return _BY_NAME.get(array.dtype.name)
+    kind = array.dtype
+    found = _MET.get(kind)
+    if found is None:
+        found = _BY_NAME.get(kind.name)
+        if found is not None:
+            _MET[kind] = found
+    return found
 
 
 def dtype_for(kind):

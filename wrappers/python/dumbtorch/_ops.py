@@ -120,7 +120,7 @@ def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_linear(in_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Linear", "in_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in_features, out_features, bias, device, dtype) from None
@@ -152,7 +152,7 @@ def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         stride_c = int_list(stride, 1)
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
@@ -184,7 +184,7 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         stride_c = int_list(stride, 2)
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
@@ -216,7 +216,7 @@ def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         stride_c = int_list(stride, 3)
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
@@ -250,7 +250,7 @@ def nn_conv_transpose1d(in_channels, out_channels, kernel_size, *, stride=1, pad
         padding_c = int_list(padding, 1)
         output_padding_c = int_list(output_padding, 1)
         dilation_c = int_list(dilation, 1)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
@@ -284,7 +284,7 @@ def nn_conv_transpose2d(in_channels, out_channels, kernel_size, *, stride=1, pad
         padding_c = int_list(padding, 2)
         output_padding_c = int_list(output_padding, 2)
         dilation_c = int_list(dilation, 2)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
@@ -318,7 +318,7 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
         padding_c = int_list(padding, 3)
         output_padding_c = int_list(output_padding, 3)
         dilation_c = int_list(dilation, 3)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
@@ -346,7 +346,7 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     """
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
@@ -374,7 +374,7 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     """
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
@@ -402,7 +402,7 @@ def nn_batch_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     """
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_batch_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "BatchNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
@@ -429,7 +429,7 @@ def nn_instance_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     """
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_instance_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "InstanceNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
@@ -456,7 +456,7 @@ def nn_instance_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     """
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_instance_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "InstanceNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
@@ -483,7 +483,7 @@ def nn_instance_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     """
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_instance_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "InstanceNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
@@ -507,7 +507,7 @@ def nn_group_norm(num_groups, num_channels, *, eps=1e-05, affine=True, bias=True
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_group_norm(num_groups, num_channels, eps, affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "GroupNorm", "num_groups:i64 num_channels:i64 eps:f64 affine:bool bias:bool device:device? dtype:dtype?", num_groups, num_channels, eps, affine, bias, device, dtype) from None
@@ -531,7 +531,7 @@ def nn_rms_norm(normalized_shape, *, eps=None, elementwise_affine=True, device=N
     """
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "RMSNorm", "normalized_shape:i64[1] eps:f64? elementwise_affine:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, device, dtype) from None
@@ -574,7 +574,7 @@ def nn_layer_norm(normalized_shape, *, eps=1e-05, elementwise_affine=True, bias=
     """
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_layer_norm(normalized_shape_c, len(normalized_shape_c), eps, elementwise_affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "LayerNorm", "normalized_shape:i64[1] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, bias, device, dtype) from None
@@ -704,7 +704,7 @@ def nn_embedding(num_embeddings, embedding_dim, *, padding_idx=None, max_norm=No
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_embedding(num_embeddings, embedding_dim, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Embedding", "num_embeddings:i64 embedding_dim:i64 padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool device:device? dtype:dtype?", num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype) from None
@@ -732,7 +732,7 @@ def nn_embedding_bag(num_embeddings, embedding_dim, *, max_norm=None, norm_type=
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_embedding_bag(num_embeddings, embedding_dim, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "EmbeddingBag", "num_embeddings:i64 embedding_dim:i64 max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool include_last_offset:bool padding_idx:i64? device:device? dtype:dtype?", num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype) from None
@@ -819,7 +819,7 @@ def nn_bilinear(in1_features, in2_features, out_features, *, bias=True, device=N
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in1_features, in2_features, out_features, bias, device, dtype) from None
@@ -1185,7 +1185,7 @@ def nn_prelu(*, num_parameters=1, init=0.25, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_prelu(num_parameters, init, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "PReLU", "num_parameters:i64 init:f64 device:device? dtype:dtype?", num_parameters, init, device, dtype) from None
@@ -1297,7 +1297,7 @@ def nn_multihead_attention(embed_dim, num_heads, *, dropout=0.0, bias=True, add_
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:dtype?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype) from None
@@ -1328,7 +1328,7 @@ def nn_transformer_encoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
@@ -1359,7 +1359,7 @@ def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
@@ -1393,7 +1393,7 @@ def nn_transformer(*, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_la
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
@@ -2278,7 +2278,7 @@ def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=T
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype) from None
@@ -2311,7 +2311,7 @@ def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fal
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype) from None
@@ -2342,7 +2342,7 @@ def nn_gru(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fals
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype) from None
@@ -2364,7 +2364,7 @@ def nn_rnn_cell(input_size, hidden_size, *, bias=True, nonlinearity='tanh', devi
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:dtype?", input_size, hidden_size, bias, nonlinearity, device, dtype) from None
@@ -2385,7 +2385,7 @@ def nn_lstm_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None)
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype) from None
@@ -2406,7 +2406,7 @@ def nn_gru_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype) from None
@@ -2798,7 +2798,7 @@ def models_lenet(*, num_classes=10, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_lenet(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "lenet", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
@@ -2819,7 +2819,7 @@ def models_alexnet(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_alexnet(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "alexnet", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
@@ -2840,7 +2840,7 @@ def models_vgg11(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_vgg11(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "vgg11", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
@@ -2860,7 +2860,7 @@ def models_resnet18(*, num_classes=1000, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_resnet18(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "resnet18", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
@@ -2880,7 +2880,7 @@ def models_resnet34(*, num_classes=1000, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_resnet34(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "resnet34", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
@@ -2900,7 +2900,7 @@ def models_resnet50(*, num_classes=1000, device=None, dtype=None):
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_resnet50(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "resnet50", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
@@ -2921,7 +2921,7 @@ def models_mobilenet_v2(*, num_classes=1000, dropout=0.2, device=None, dtype=Non
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_mobilenet_v2(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "mobilenet_v2", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
@@ -2948,7 +2948,7 @@ def models_vit_b_16(*, num_classes=1000, image_size=224, patch_size=16, num_laye
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "vit_b_16", "num_classes:i64 image_size:i64 patch_size:i64 num_layers:i64 num_heads:i64 hidden_dim:i64 mlp_dim:i64 dropout:f64 device:device? dtype:dtype?", num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype) from None
@@ -2976,7 +2976,7 @@ def models_gpt2(*, vocabulary=50257, context=1024, width=768, layers=12, heads=1
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_gpt2(vocabulary, context, width, layers, heads, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "gpt2", "vocabulary:i64 context:i64 width:i64 layers:i64 heads:i64 dropout:f64 device:device? dtype:dtype?", vocabulary, context, width, layers, heads, dropout, device, dtype) from None
@@ -3002,7 +3002,7 @@ def models_lstm_lm(vocabulary, *, width=200, hidden=200, layers=2, dropout=0.2, 
         The module.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "lstm_lm", "vocabulary:i64 width:i64 hidden:i64 layers:i64 dropout:f64 tie_weights:bool device:device? dtype:dtype?", vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype) from None
@@ -3982,7 +3982,7 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         return into(out, empty, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format) from None
@@ -4006,7 +4006,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
@@ -4028,7 +4028,7 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
@@ -4050,7 +4050,7 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
         return into(out, zeros, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
@@ -4072,7 +4072,7 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
         return into(out, ones, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
@@ -4097,7 +4097,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
     try:
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad) from None
@@ -4124,7 +4124,7 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
         step_kind, step_i, step_f = read_scalar(step)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad) from None
@@ -4149,7 +4149,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
     try:
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
@@ -4175,7 +4175,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
     try:
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
@@ -4197,7 +4197,7 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
     if out is not None:
         return into(out, eye, n, m, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad) from None
@@ -4219,7 +4219,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
         return into(out, scalar_tensor, s, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         s_kind, s_i, s_f = read_scalar(s)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad) from None
@@ -4240,7 +4240,7 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
     if out is not None:
         return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_empty_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
@@ -4261,7 +4261,7 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
     if out is not None:
         return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_zeros_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
@@ -4282,7 +4282,7 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
     if out is not None:
         return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_ones_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
@@ -4305,7 +4305,7 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
         return into(out, full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format) from None
@@ -4325,7 +4325,7 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     """
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_empty(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
@@ -4345,7 +4345,7 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     """
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_zeros(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
@@ -4365,7 +4365,7 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
     """
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_ones(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
@@ -4387,7 +4387,7 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
     try:
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
@@ -4408,7 +4408,7 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
     """
     try:
         size_c, size_c_n = optional_ints(size, 0)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
@@ -4425,7 +4425,7 @@ def from_bools(data, size=None, *, device=None):
     """
     try:
         size_c, size_c_n = optional_ints(size, 0)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_from_bools(data, len(data), size_c, size_c_n, device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "from_bools", "data:bool[] size:i64[]? device:device?", data, size, device) from None
@@ -4445,7 +4445,7 @@ def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
     try:
         data_c = shape_list(data)
         size_c, size_c_n = optional_ints(size, 0)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
@@ -4509,7 +4509,7 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
         memory_format: The order in memory; absent keeps the input's where it is dense.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_to(input._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype], non_blocking, copy, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "to", "input:tensor device:device? dtype:dtype? non_blocking:bool copy:bool memory_format:memory_format?", input, device, dtype, non_blocking, copy, memory_format) from None
@@ -4539,7 +4539,7 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
         memory_format: The order in memory; absent keeps the tensor's where it is dense.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_cuda(input._h, device_type, device_index, non_blocking, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:memory_format?", input, device, non_blocking, memory_format) from None
@@ -5014,7 +5014,7 @@ def device_name(device):
         device: The device.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_device_name(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "device_name", "device:device", device) from None
@@ -5028,7 +5028,7 @@ def device_capability(device):
         device: A CUDA device.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[2]")
         status = lib.py_device_capability(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
@@ -5049,7 +5049,7 @@ def get_device_properties(device):
         bytes of its memory.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[5]")
         status = lib.py_get_device_properties(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
@@ -5070,7 +5070,7 @@ def device_memory(device):
         tensors used and that the allocator held since the last reset.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[4]")
         status = lib.py_device_memory(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
@@ -5088,7 +5088,7 @@ def reset_peak_memory_stats(device=None):
         device: The device; absent: the default one.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_reset_peak_memory_stats(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "reset_peak_memory_stats", "device:device?", device) from None
@@ -5181,7 +5181,7 @@ def stream_new(device=None, priority=0):
         priority: Lower numbers go first; devices round to what they have.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_stream_new(device_type, device_index, priority)
     except BAD_ARGUMENTS as error:
         raise complain(error, "stream_new", "device:device? priority:i64", device, priority) from None
@@ -5197,7 +5197,7 @@ def stream_external(device, native):
             must live as long as it is used.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_stream_external(device_type, device_index, native)
     except BAD_ARGUMENTS as error:
         raise complain(error, "stream_external", "device:device native:i64", device, native) from None
@@ -5211,7 +5211,7 @@ def current_stream(device=None):
         device: The device; absent: the default one.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_current_stream(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "current_stream", "device:device?", device) from None
@@ -5225,7 +5225,7 @@ def default_stream(device=None):
         device: The device; absent: the default one.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_default_stream(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "default_stream", "device:device?", device) from None
@@ -5240,7 +5240,7 @@ def set_stream(device, stream):
         stream: The stream; absent: the device's main one.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_set_stream(device_type, device_index, 0 if stream is None else stream._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "set_stream", "device:device stream:handle?", device, stream) from None
@@ -5271,7 +5271,7 @@ def event_new(device=None, timing=False):
         timing: Whether event_elapsed_time will be asked.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_event_new(device_type, device_index, timing)
     except BAD_ARGUMENTS as error:
         raise complain(error, "event_new", "device:device? timing:bool", device, timing) from None
@@ -5285,7 +5285,7 @@ def graph_new(device=None):
         device: The device; absent: the default one.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_graph_new(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "graph_new", "device:device?", device) from None
@@ -12313,7 +12313,7 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         return into(out, rand, size=read_sizes(args, size), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
@@ -12336,7 +12336,7 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         return into(out, randn, size=read_sizes(args, size), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
@@ -12361,7 +12361,7 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         return into(out, randint, low, high, size, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = shape_list(size)
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad) from None
@@ -12383,7 +12383,7 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
     if out is not None:
         return into(out, randperm, n, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad) from None
@@ -12405,7 +12405,7 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
     if out is not None:
         return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
@@ -12427,7 +12427,7 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
     if out is not None:
         return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
@@ -12451,7 +12451,7 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
     if out is not None:
         return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
@@ -12743,7 +12743,7 @@ def default_generator(device=None):
         device: Where; absent means the default device, or the input's.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_default_generator(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "default_generator", "device:device?", device) from None
@@ -12785,7 +12785,7 @@ def generator_new(device=None):
         device: Where; absent means the default device, or the input's.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_generator_new(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "generator_new", "device:device?", device) from None
@@ -14290,7 +14290,7 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
     if out is not None:
         return into(out, tril_indices, row, col, offset, dtype=dtype, device=device)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "tril_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device) from None
@@ -14310,7 +14310,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
     if out is not None:
         return into(out, triu_indices, row, col, offset, dtype=dtype, device=device)
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "triu_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device) from None
@@ -16273,7 +16273,7 @@ def set_default_device(device):
             cuda_set_device.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_set_default_device(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "set_default_device", "device:device", device) from None
@@ -16288,7 +16288,7 @@ def device_is_available(device):
         device: The device.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_device_is_available(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "device_is_available", "device:device", device) from None
@@ -16331,7 +16331,7 @@ def memory_stats(device=None):
         use.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[3]")
         status = lib.py_memory_stats(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
@@ -16389,7 +16389,7 @@ def empty_cache(device=None):
         device: Where; absent means the default device.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_empty_cache(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "empty_cache", "device:device?", device) from None
@@ -16405,7 +16405,7 @@ def synchronize(device=None):
         device: Where; absent means the default device.
     """
     try:
-        device_type, device_index = device_parts(device)
+        device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_synchronize(device_type, device_index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "synchronize", "device:device?", device) from None
@@ -18215,7 +18215,7 @@ class Event(Handle):
             device: Absent: the event's own.
         """
         try:
-            device_type, device_index = device_parts(device)
+            device_type, device_index = (0, 0) if device is None else device_parts(device)
             status = lib.py_event_wait(self._h, device_type, device_index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "wait", "self:handle device:device?", self, device) from None
@@ -18746,7 +18746,7 @@ class Module(Handle):
             dtype: A floating point dtype for the floating point state; absent: unchanged.
         """
         try:
-            device_type, device_index = device_parts(device)
+            device_type, device_index = (0, 0) if device is None else device_parts(device)
             status = lib.py_module_to(self._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
         except BAD_ARGUMENTS as error:
             raise complain(error, "to", "self:handle device:device? dtype:dtype?", self, device, dtype) from None
@@ -18769,7 +18769,7 @@ class Module(Handle):
             device: A CUDA device; absent: the current one.
         """
         try:
-            device_type, device_index = device_parts(device)
+            device_type, device_index = (0, 0) if device is None else device_parts(device)
             status = lib.py_module_cuda(self._h, device_type, device_index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "cuda", "self:handle device:device?", self, device) from None

@@ -308,6 +308,8 @@ def read_sizes(args: tuple, given) -> tuple | list:
     if given is None:
         if not args:
             raise TypeError("missing a required argument: the list of sizes")
+        if args[0].__class__ is int:
+            return args
     elif args:
         raise TypeError("the list of sizes is given twice")
     return shape_list(given_sizes(args, given))
@@ -512,11 +514,11 @@ _CURRENT = 0xFFFFFFFF  # -1: whichever CUDA device is current
 def device_from(packed: int) -> device:
     if not packed:
         raise fail()
-    return _device_at(packed)
+    return device_at(packed)
 
 
 @functools.cache
-def _device_at(packed: int) -> device:
+def device_at(packed: int) -> device:
     name, index = _DEVICES[packed >> 32], packed & 0xFFFFFFFF
     return device(name, None if name == "cpu" or index == _CURRENT else index)
 

@@ -6,9 +6,9 @@ from copy import deepcopy
 
 from . import _indexing, _numpy, _ops, _overloads
 from ._native import lib
-from ._runtime import check, fail, number_like, placed, wrap
+from ._runtime import check, device_at, fail, number_like, placed, wrap
 from ._tensor_names import TensorNames
-from ._tensor_type import Callback, TensorBase, adopt, install, own, to_capsule
+from ._tensor_type import Callback, TensorBase, adopt, install, memory_of, own, to_capsule, to_lists
 from ._types import (
     DTYPE,
     Size,
@@ -44,19 +44,6 @@ class Tensor(TensorNames):
 
     # ---- shape and memory
 
-    def size(self, dim=None):
-        """The shape, or the size of one dimension."""
-        return self.shape if dim is None else _ops.tensor_size(self, dim)
-
-    def stride(self, dim=None):
-        """The strides, or that of one dimension, in elements."""
-        strides = _ops.tensor_stride(self)
-        return strides if dim is None else strides[dim]
-
-    def nelement(self) -> int:
-        """Number of elements."""
-        return _ops.tensor_numel(self)
-
     @property
     def itemsize(self) -> int:
         return _ops.tensor_element_size(self)
@@ -65,20 +52,11 @@ class Tensor(TensorNames):
     def nbytes(self) -> int:
         return _ops.tensor_numel(self) * _ops.tensor_element_size(self)
 
-    @property
-    def is_cuda(self) -> bool:
-        return _ops.tensor_device(self).type == "cuda"
-
     def is_floating_point(self) -> bool:
         return _ops.tensor_dtype(self).is_floating_point
 
     def is_complex(self) -> bool:
         return False
-
-    @property
-    def T(self) -> Tensor:
-        """The tensor with its dimensions reversed."""
-        return _ops.permute(self, tuple(range(self.ndim))[::-1])
 
     @property
     def _base(self) -> Tensor | None:
@@ -98,8 +76,13 @@ class Tensor(TensorNames):
         """to(dtype), to(device), to(device, dtype), to(other), with non_blocking, copy,
         memory_format.
         """
-        if len(args) == 1 and not kwargs and args[0].__class__ in (str, dtype, device):
-            return _ops.to(self, **{"dtype" if args[0].__class__ is dtype else "device": args[0]})
+        if len(args) == 1 and not kwargs:
+            kind = args[0].__class__
+            if kind is dtype:
+                return _cast(self, args[0], preserve_format)
+            if kind in (str, device):
+                where = args[0] if kind is str else args[0].type
+                return self if where == "cpu" and not self.is_cuda else _ops.to(self, args[0])
         return _ops.to(self, **_to_arguments(args, kwargs))
 
     def type(self, dtype=None, non_blocking=False):
@@ -112,49 +95,46 @@ class Tensor(TensorNames):
         return _ops.to(self, dtype=other.dtype, device=other.device)
 
     def float(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=float32, memory_format=memory_format)
+        return _cast(self, float32, memory_format)
 
     def double(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=float64, memory_format=memory_format)
+        return _cast(self, float64, memory_format)
 
     def long(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=int64, memory_format=memory_format)
+        return _cast(self, int64, memory_format)
 
     def int(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=int32, memory_format=memory_format)
+        return _cast(self, int32, memory_format)
 
     def half(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=float16, memory_format=memory_format)
+        return _cast(self, float16, memory_format)
 
     def bfloat16(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=bfloat16, memory_format=memory_format)
+        return _cast(self, bfloat16, memory_format)
 
     def short(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=int16, memory_format=memory_format)
+        return _cast(self, int16, memory_format)
 
     def char(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=int8, memory_format=memory_format)
+        return _cast(self, int8, memory_format)
 
     def byte(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=uint8, memory_format=memory_format)
+        return _cast(self, uint8, memory_format)
 
     def bool(self, memory_format=preserve_format) -> Tensor:
-        return _ops.to(self, dtype=bool_, memory_format=memory_format)
+        return _cast(self, bool_, memory_format)
 
     # ---- autograd
 
-    @property
-    def requires_grad(self) -> bool:
-        return _ops.tensor_requires_grad(self)
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
+    def _set_requires_grad(self, value: bool) -> None:
         # Unlike requires_grad_, an assignment says what was not so before.
         if value is not True and value is not False:
             raise RuntimeError("requires_grad must be a bool")
         if value and not self.is_leaf:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         _ops.tensor_requires_grad_(self, value)
+
+    requires_grad = property(TensorBase._wants_gradient, _set_requires_grad)
 
     @property
     def grad(self) -> Tensor | None:
@@ -207,19 +187,6 @@ class Tensor(TensorNames):
 
     # ---- one number
 
-    def __bool__(self) -> bool:
-        n = _ops.tensor_numel(self)
-        if n != 1:
-            which = "no values" if n == 0 else "more than one value"
-            raise RuntimeError(f"Boolean value of Tensor with {which} is ambiguous")
-        return _bool(self.item())
-
-    def __float__(self) -> float:
-        return _float(_only_element(self))
-
-    def __int__(self) -> int:
-        return _int(_only_element(self))
-
     def __index__(self) -> int:
         value = self.item() if _ops.tensor_numel(self) == 1 else 0.0
         if isinstance(value, _float):
@@ -232,11 +199,6 @@ class Tensor(TensorNames):
         return object.__format__(self, spec)
 
     # ---- a sequence of its first dimension
-
-    def __len__(self) -> int:
-        if _ops.tensor_dim(self) == 0:
-            raise TypeError("len() of a 0-d tensor")
-        return _ops.tensor_size(self, 0)
 
     def __iter__(self):
         if _ops.tensor_dim(self) == 0:
@@ -253,15 +215,6 @@ class Tensor(TensorNames):
                 f"{type(value)}."
             )
         return _bool(_ops.any(_ops.eq(self, value)))
-
-    def __getitem__(self, index) -> Tensor:
-        return _indexing.get(self, index)
-
-    def __setitem__(self, index, value) -> None:
-        _indexing.put(self, index, value)
-
-    def __delitem__(self, index) -> None:
-        raise TypeError("Tensor does not support deleting items")
 
     # ---- operators that C does not have
 
@@ -280,13 +233,10 @@ class Tensor(TensorNames):
 
     def tolist(self):
         """The elements as nested lists, or the number of a 0-d tensor."""
-        if _ops.tensor_dim(self) == 0:
+        if not self.ndim:
             return self.item()
-        shape = self.shape
-        if 0 in shape:
-            return _empty_lists(shape)
         x = self if self.dtype.code else _ops.to(_ops.detach(self), dtype=float32)
-        return memoryview(read(x)).cast("B").cast(x.dtype.code, shape).tolist()
+        return to_lists(x, x.dtype.code)
 
     def __copy__(self) -> Tensor:
         """A leaf of its own that looks at the same memory."""
@@ -321,7 +271,7 @@ class Tensor(TensorNames):
 
         if force:
             return _ops.detach(self).cpu().numpy()
-        if _ops.tensor_requires_grad(self):
+        if self.requires_grad:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
@@ -331,9 +281,8 @@ class Tensor(TensorNames):
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
                 "copy the tensor to host memory first."
             )
-        kind = _numpy.dtype_for(self.dtype)
-        array = numpy.asarray(_ArrayView(self, kind))
-        return array if array.dtype == kind else array.view(kind)
+        array = numpy.asarray(memory_of(self, _BUFFER_CODES.get(self.dtype, self.dtype.code)))
+        return array if self.dtype is not bfloat16 else array.view(_numpy.dtype_for(bfloat16))
 
     def __array__(self, dtype=None, copy=None):
         array = self.numpy()
@@ -382,6 +331,9 @@ class Tensor(TensorNames):
         return placed(tensor(data, requires_grad=requires_grad, **place), layout, pin_memory)
 
 
+# What buffers call elements, where that is not what arrays of Python's do: int64 is C's long to NumPy.
+_BUFFER_CODES = {int64: "l", float16: "e", bfloat16: "H"}
+
 # The names of these types are methods of Tensor above.
 _bool, _float, _int = bool, float, int
 
@@ -414,27 +366,6 @@ class GradFn:
         return f"<{self.name()}>"
 
 
-class _ArrayView:
-    """What NumPy needs to look at a tensor's memory; it keeps the tensor alive."""
-
-    def __init__(self, tensor: Tensor, kind):
-        self.tensor = tensor
-        bytes_per_item = tensor.element_size()
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": tuple(tensor.shape),
-            "strides": tuple(n * bytes_per_item for n in tensor.stride()),
-            "typestr": kind.str,
-            "data": (tensor.data_ptr(), False),
-        }
-
-
-def _only_element(x: Tensor):
-    if _ops.tensor_numel(x) != 1:
-        raise ValueError("only one element tensors can be converted to Python scalars")
-    return x.item()
-
-
 def read(tensor: Tensor) -> bytearray:
     """The elements in row-major order."""
     from ._native import ffi
@@ -443,12 +374,6 @@ def read(tensor: Tensor) -> bytearray:
     if data:
         check(lib.py_tensor_read(tensor._h, ffi.from_buffer(data), len(data)))
     return data
-
-
-def _empty_lists(shape: Size) -> list:
-    if shape[0] == 0 or len(shape) == 1:
-        return []
-    return [_empty_lists(shape[1:]) for _ in range(shape[0])]
 
 
 def copy_of_memory(x: Tensor) -> Tensor:
@@ -470,6 +395,13 @@ def rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
     if out_dict:
         out.__dict__.update(out_dict)
     return out
+
+
+def _cast(x: Tensor, dtype, memory_format) -> Tensor:
+    """x itself where nothing is to be done."""
+    if x.dtype is dtype and memory_format is preserve_format:
+        return x
+    return _ops.to(x, dtype=dtype, memory_format=memory_format)
 
 
 def _to_arguments(args: tuple, kwargs: dict) -> dict:
@@ -588,7 +520,19 @@ def _meet(name: str, a, b) -> tuple:
     return _ops.to(a, dtype=kind), _ops.to(b, dtype=kind)
 
 
-install(Tensor, Size, DTYPE.objects, fail, _operate)
+def _size(x, dim=None):
+    return x.shape if dim is None else _ops.tensor_size(x, dim)
+
+
+def _stride(x, dim=None):
+    return x.stride() if dim is None else x.stride()[dim]
+
+
+install(
+    Tensor, Size, DTYPE.objects, fail, _operate,
+    _ops.METHODS | _overloads.METHODS | {"size": _size, "stride": _stride},
+    device_at, _indexing.get, _indexing.put,
+)  # fmt: skip
 
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
     if not hasattr(Tensor, _name):

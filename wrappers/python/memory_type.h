@@ -1,0 +1,82 @@
+/* Memory: a tensor's elements as Python's buffer protocol shows them, for NumPy. A part of
+ * tensor_type.c. Tensors themselves are no buffers: what looks at their memory has been asked first
+ * whether it may. */
+#ifndef DUMBTORCH_PYTHON_MEMORY_TYPE_H
+#define DUMBTORCH_PYTHON_MEMORY_TYPE_H
+
+typedef struct {
+  PyObject_HEAD PyObject* tensor; /* what keeps the elements */
+  char* data;
+  Py_ssize_t shape[MAX_DIMS], strides[MAX_DIMS];
+  Py_ssize_t itemsize, bytes;
+  int ndim;
+  char format[2];
+} Memory;
+
+static PyTypeObject* memory_type;
+
+static int memory_get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  Memory* const memory = (Memory*)self;
+  (void)flags; /* NumPy asks for everything */
+  Py_INCREF(self);
+  *view = (Py_buffer){.buf = memory->data,
+                      .obj = self,
+                      .len = memory->bytes,
+                      .itemsize = memory->itemsize,
+                      .ndim = memory->ndim,
+                      .format = memory->format,
+                      .shape = memory->shape,
+                      .strides = memory->strides};
+  return 0;
+}
+
+static void memory_dealloc(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  Py_XDECREF(((Memory*)self)->tensor);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+/* memory_of(tensor, code): `code` is what buffers call the elements. */
+static PyObject* memory_of(PyObject* module, PyObject* const* args, Py_ssize_t n) {
+  (void)module;
+  static char nothing[8];
+  if (n != 2 || !PyObject_TypeCheck(args[0], base_type) || !PyUnicode_Check(args[1]))
+    return PyErr_Format(PyExc_TypeError, "memory_of: not a tensor and a code");
+  dt_tensor* const handle = handle_of(args[0]);
+  int64_t sizes[MAX_DIMS], strides[MAX_DIMS], dims = 0, count = 0, width = 0;
+  void* data = NULL;
+  if (dt_tensor_shape(handle, sizes, MAX_DIMS, &dims) ||
+      dt_tensor_stride(handle, strides, MAX_DIMS, &dims) || dt_tensor_numel(handle, &count) ||
+      dt_tensor_element_size(handle, &width) || dt_tensor_data_ptr(handle, &data))
+    return raise_last_error();
+  Memory* const self = (Memory*)PyType_GenericAlloc(memory_type, 0);
+  if (!self) return NULL;
+  Py_INCREF(args[0]);
+  self->tensor = args[0];
+  self->data = data ? (char*)data : nothing;
+  for (int64_t i = 0; i < dims; i++) {
+    self->shape[i] = (Py_ssize_t)sizes[i];
+    self->strides[i] = (Py_ssize_t)(strides[i] * width);
+  }
+  self->itemsize = (Py_ssize_t)width;
+  self->bytes = (Py_ssize_t)(count * width);
+  self->ndim = (int)dims;
+  self->format[0] = (char)PyUnicode_ReadChar(args[1], 0);
+  return (PyObject*)self;
+}
+
+static PyType_Slot kMemorySlots[] = {
+    {Py_tp_dealloc, memory_dealloc},
+    {Py_bf_getbuffer, memory_get_buffer},
+    {0, NULL},
+};
+
+static PyType_Spec kMemorySpec = {
+    .name = "dumbtorch._tensor_type.Memory",
+    .basicsize = sizeof(Memory),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = kMemorySlots,
+};
+
+#endif
