@@ -376,8 +376,8 @@ PacketKernel narrow_kernel() {
   return kernel;
 }
 
-// How much a thread handles: two packets of each input are enough loads in flight, and with more the
-// last round of blocks would leave most multiprocessors idle in arrays of some million elements.
+// How much a thread handles: two packets of each input are enough loads in flight. With more, the
+// last round of blocks leaves most multiprocessors idle in arrays of some million elements.
 template <class F, class T>
 Pointwise pointwise_of() {
   constexpr bool kOnlyTruths = F::bool_out && F::bool_in == (1u << F::n_in) - 1;

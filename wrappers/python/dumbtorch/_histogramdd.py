@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from . import _ops
+from ._named_results import result_type
 from ._out import into
-from ._runtime import result_type
 from ._tensor_type import TensorBase
 from ._types import bool_, float32, float64, int64
 from .autograd.function import Function

@@ -7,8 +7,9 @@ import math
 from . import _ops
 from ._creation import tensor
 from ._functions import broadcast_shapes
+from ._named_results import result_type
 from ._out import into
-from ._runtime import LinAlgError, result_type
+from ._runtime import LinAlgError
 from ._types import float32, float64, int32
 from .autograd.function import Function
 

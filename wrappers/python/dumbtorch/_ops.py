@@ -4,6 +4,7 @@
 # ruff: noqa
 from . import _enums
 from ._native import ffi, lib
+from ._named_results import result_type
 from ._out import into
 from ._runtime import (
     BAD_ARGUMENTS,
@@ -45,7 +46,6 @@ from ._runtime import (
     read_scalar_or_none,
     read_sizes,
     reduction_of,
-    result_type,
     scalar_from,
     shape_list,
     take_bytes,

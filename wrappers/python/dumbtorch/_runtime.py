@@ -12,7 +12,7 @@ import os
 import threading
 import warnings
 from collections.abc import Iterable
-from operator import index, itemgetter
+from operator import index
 
 from . import _enums
 from ._native import ffi, lib
@@ -586,17 +586,3 @@ class Handle:
         handle = getattr(self, "_h", 0)
         if handle:
             self._release(handle)
-
-
-def result_type(name: str, fields: str) -> type:
-    """A tuple with named fields, as PyTorch's torch.return_types."""
-    names = fields.split()
-
-    def show(self):
-        parts = ",\n".join(f"{n}={v!r}" for n, v in zip(names, self, strict=True))
-        return f"torch.return_types.{name}(\n{parts})"
-
-    members = {n: property(itemgetter(i)) for i, n in enumerate(names)}
-    sizes = {"n_fields": len(names), "n_sequence_fields": len(names), "n_unnamed_fields": 0}
-    place = {"__slots__": (), "__module__": f"{__package__}.return_types"}
-    return type(name, (tuple,), {"__repr__": show, **place, **sizes, **members})
