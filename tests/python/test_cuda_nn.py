@@ -196,7 +196,7 @@ def test_nothing_is_left_of_equal_elements(sizes, channels_last):
         x = x.contiguous(memory_format=dt.channels_last)
     results = []
     for device in ("cpu", "cuda"):
-        given = x.to(device).requires_grad_()
+        given = x.detach().clone().to(device).requires_grad_()
         weight, bias = (dt.full((sizes[1],), v, device=device).requires_grad_() for v in (2.0, 0.5))
         y = F.instance_norm(given, weight=weight, bias=bias, eps=0.0)
         g = dt.linspace(-1, 1, y.numel(), device=device).reshape(sizes)
