@@ -270,12 +270,13 @@ Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
 }
 
 // The rows of a that follow `before` ones, where they lie side by side: a processor foresees few of
-// so many short streams. Some of them are nearer than what is fetched in time.
+// so many short streams. Some of them are nearer than what is fetched in time. Expanded rows (of
+// size 0) are there already.
 template <class T>
 Ahead<T> GemmGroup<T>::next_rows(const Panel<T>& a, int64_t before, int64_t length) const {
   constexpr int64_t kLine = 64 / sizeof(T), kFar = 4096 / sizeof(T);
   const int64_t size = plan.height * a.lane, step = ceil_div(size, max<int64_t>(1, length));
-  if (plan.pack_a || a.k != 1 || step > kLine) return {a.data, 0};
+  if (plan.pack_a || a.k != 1 || size == 0 || step > kLine) return {a.data, 0};
   return {a.data + before * a.lane + ceil_div(kFar, size) * size, step};
 }
 
