@@ -24,7 +24,8 @@ int32_t dlpack_device(DeviceType type) {
 dlpack::ManagedTensor* export_tensor(const dt::Tensor& x) {
   DT_CHECK(!x.requires_grad(), kRuntimeError,
            "Can't export tensors that require gradient, use tensor.detach()");
-  auto* e = new Exported{{}, x, x.sizes(), x.strides()};
+  // A tensor of its own: that of the caller may get other memory, by resize_ or by its data.
+  auto* e = new Exported{{}, x.detach(), x.sizes(), x.strides()};
   dlpack::ManagedTensor& m = e->managed;
   m.version = {1, 0};
   m.manager_ctx = e;

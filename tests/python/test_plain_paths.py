@@ -201,3 +201,38 @@ def test_refused_arrays():
     for a in (np.ones(3)[::-1], np.ones(3, ">f4"), np.ones(3, np.complex64)):
         with pytest.raises((ValueError, TypeError)):
             dt.from_numpy(a)
+
+
+@pytest.mark.parametrize("shown", [dt.Tensor.numpy, np.asarray, np.from_dlpack])
+@pytest.mark.parametrize("moved", ["data", "resize", "set", "double"])
+def test_arrays_keep_the_memory_they_show(shown, moved):
+    layer = dt.nn.Linear(1, 50_000, bias=False).requires_grad_(False)
+    x = layer.weight
+    x.fill_(1)
+    array = shown(x)
+    if moved == "data":
+        x.data = dt.zeros(50_000, 1)
+    elif moved == "resize":
+        x.resize_(400_000)
+    elif moved == "set":
+        x.set_(dt.zeros(50_000, 1))
+    else:
+        layer.double()
+    others = [dt.full((50_000,), 5.0) for _ in range(20)]
+    assert (array == 1).all() and len(others) == 20
+
+
+def test_bounds_beyond_all_integers():
+    x = dt.zeros(3)
+    x[-5 : 2**64] = np.int64(5)
+    assert x.tolist() == [5, 5, 5] and x[2**70 :].tolist() == []
+
+
+@pytest.mark.parametrize(
+    "make", [lambda t: t.LongTensor([1e30]), lambda t: t.IntTensor([2**40]), lambda t: t.ByteTensor([300])]
+)  # fmt: skip
+def test_old_constructors_refuse_what_does_not_fit(make, torch):
+    for t in (dt, torch):
+        with pytest.raises(RuntimeError):
+            make(t)
+    assert dt.LongTensor([1.5, 2]).tolist() == torch.LongTensor([1.5, 2]).tolist()

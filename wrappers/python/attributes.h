@@ -177,8 +177,9 @@ static PyObject* view(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObj
   for (Py_ssize_t i = 0; plain && i < n; i++) {
     plain = PyLong_CheckExact(args[i]);
     if (plain) sizes[i] = PyLong_AsLongLong(args[i]);
+    if (plain && sizes[i] == -1 && PyErr_Occurred()) plain = 0;
   }
-  if (!plain || PyErr_Occurred()) {
+  if (!plain) {
     PyErr_Clear();
     return call_general("view", self, args, n, names);
   }

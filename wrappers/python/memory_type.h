@@ -5,7 +5,7 @@
 #define DUMBTORCH_PYTHON_MEMORY_TYPE_H
 
 typedef struct {
-  PyObject_HEAD PyObject* tensor; /* what keeps the elements */
+  PyObject_HEAD dt_tensor* kept; /* a view of its own: the tensor may get other memory */
   char* data;
   Py_ssize_t shape[MAX_DIMS], strides[MAX_DIMS];
   Py_ssize_t itemsize, bytes;
@@ -17,7 +17,11 @@ static PyTypeObject* memory_type;
 
 static int memory_get_buffer(PyObject* self, Py_buffer* view, int flags) {
   Memory* const memory = (Memory*)self;
-  (void)flags; /* NumPy asks for everything */
+  if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES) { /* NumPy asks for everything */
+    view->obj = NULL;
+    PyErr_SetString(PyExc_BufferError, "a tensor's memory is shown with its strides");
+    return -1;
+  }
   Py_INCREF(self);
   *view = (Py_buffer){.buf = memory->data,
                       .obj = self,
@@ -32,7 +36,7 @@ static int memory_get_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 static void memory_dealloc(PyObject* self) {
   PyTypeObject* const type = Py_TYPE(self);
-  Py_XDECREF(((Memory*)self)->tensor);
+  if (((Memory*)self)->kept) dt_tensor_release(((Memory*)self)->kept);
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
 }
@@ -52,8 +56,10 @@ static PyObject* memory_of(PyObject* module, PyObject* const* args, Py_ssize_t n
     return raise_last_error();
   Memory* const self = (Memory*)PyType_GenericAlloc(memory_type, 0);
   if (!self) return NULL;
-  Py_INCREF(args[0]);
-  self->tensor = args[0];
+  if (dt_detach(handle, &self->kept)) {
+    Py_DECREF(self);
+    return raise_last_error();
+  }
   self->data = data ? (char*)data : nothing;
   for (int64_t i = 0; i < dims; i++) {
     self->shape[i] = (Py_ssize_t)sizes[i];

@@ -172,11 +172,15 @@ def _slice(x, dim: int, s: slice):
     return _ops.slice(x, dim, start, stop, 1 if step is None else step)
 
 
+_FARTHEST = 2**63 - 1
+
+
 def _bound(value):
-    if value is None or value.__class__ is int:
-        return value
+    """As of every sequence of Python's, bounds may be beyond all that there is."""
+    if value is None:
+        return None
     try:
-        return operator.index(value)
+        return max(-_FARTHEST, min(operator.index(value), _FARTHEST))
     except TypeError:
         raise TypeError(
             "slice indices must be integers or None or have an __index__ method"

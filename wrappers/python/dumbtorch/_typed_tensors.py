@@ -33,7 +33,7 @@ def construct(kind: dtype, where, data: tuple, named: dict):
         return _ops.to(_ops.detach(values), where)
     if isinstance(values, float) or not hasattr(values, "__len__"):
         raise TypeError(f"new(): data must be a sequence (got {type(values).__name__})")
-    return _ops.to(tensor(values, device=where), dtype=kind)
+    return tensor(values, dtype=kind, device=where)
 
 
 def _elements_of(storage, kind: dtype):
