@@ -107,11 +107,18 @@ void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, 
                share = number / (static_cast<double>(before) + number),
                spread = share * static_cast<double>(before);
   for (int64_t i = 0; i < count; ++i) {
-    const double missed = static_cast<double>(off[i]),
-                 center = static_cast<double>(run[0][i]) + missed * part;
+    double missed = static_cast<double>(off[i]), far = static_cast<double>(around[i]);
+    if (!__builtin_isfinite(far)) {  // too large for squares of T
+      missed = far = 0;
+      for (int64_t p = 1; p < positions; ++p) {
+        const double distance = static_cast<double>(run[p][i]) - static_cast<double>(run[0][i]);
+        missed += distance, far += distance * distance;
+      }
+    }
+    const double center = static_cast<double>(run[0][i]) + missed * part;
     const double delta = center - mean[i];
     mean[i] += delta * share;
-    squares[i] += static_cast<double>(around[i]) - missed * missed * part + delta * delta * spread;
+    squares[i] += far - missed * missed * part + delta * delta * spread;
   }
 }
 

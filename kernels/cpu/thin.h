@@ -102,7 +102,7 @@ void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
     for (int64_t i = 0; i < g.m; i += kDotRows) {
       const int64_t rows = min<int64_t>(kDotRows, g.m - i);
       const T* a = g.a.at(batch, i, 0);
-      if (rows == 1 && cols == 1) {
+      if (rows == 1 && g.n == 1) {  // whatever this thread's part is
         sums[0] = dot_line(a, b, g.k);
       } else if (rows == 1) {
         inner_tile<T, 1, kDotCols>(runs, a, 0, 1, b, offset, cols, sums);

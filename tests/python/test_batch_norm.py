@@ -231,3 +231,13 @@ def test_norm_and_relu_on_other_processors(torch, isa):
     )
     passed = f"{16 * len(IMAGES)} passed"
     assert done.returncode == 0 and passed in done.stdout, done.stdout
+
+
+def test_elements_whose_squares_are_no_floats():
+    """In channels last, too, variances are those of float64."""
+    x = np.random.default_rng(1).standard_normal((8, 16, 5, 5)).astype(np.float32)
+    large = dt.tensor(x * np.float32(1e19)).contiguous(memory_format=dt.channels_last)
+    y = dt.nn.functional.batch_norm(large, None, None, training=True).double().numpy()
+    x = x.astype(float)
+    want = (x - x.mean((0, 2, 3), keepdims=True)) / x.std((0, 2, 3), keepdims=True)
+    np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-5)

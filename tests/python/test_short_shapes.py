@@ -243,3 +243,19 @@ def test_rows_times_matrices_on_any_number_of_threads(n):
         results.append((a @ b).tolist())
     dt.set_num_threads(threads)
     assert all(r == results[0] for r in results)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("m", [1, 5, 9])
+@pytest.mark.parametrize("n,k", [(65, 2048), (67, 4096), (257, 1500), (1027, 600)])
+def test_few_rows_times_transposes_on_any_number_of_threads(dtype, m, n, k):
+    g = np.random.default_rng(n)
+    a, b = (
+        dt.from_numpy(g.standard_normal(shape)).to(getattr(dt, dtype)) for shape in ((m, k), (n, k))
+    )
+    threads, results = dt.get_num_threads(), []
+    for count in (1, 2, 3, 4):
+        dt.set_num_threads(count)
+        results.append((a @ b.t()).tolist())
+    dt.set_num_threads(threads)
+    assert all(r == results[0] for r in results)
