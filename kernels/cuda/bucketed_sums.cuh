@@ -3,10 +3,10 @@
 //
 // A destination has a bucket. Positions are thrown into the buckets of what they choose, in
 // whatever order they come; who adds up a bucket's slices takes them in the order of their
-// positions, so the result is always the same: it follows from the keys and the shapes, not from
-// the device. A bucket has room for some. Destinations that more positions choose are crowded: they
-// get a list of the rest, and a block to themselves. Whole crowds are too long for a block to put
-// in order: all blocks look for their positions, segment by segment, among all there are.
+// positions, so the result is always the same: it follows from the keys and how operands lie, not
+// from the device. A bucket has room for some. Destinations that more positions choose are crowded:
+// they get a list of the rest, and a block to themselves. Whole crowds are too long for a block to
+// put in order: all blocks look for their positions, segment by segment, among all there are.
 #pragma once
 
 #include <algorithm>

@@ -40,6 +40,8 @@ cudaError_t make_ready(int32_t number) {
     error = cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
   if (!error) error = kernels_wait(&device.kernels_wait);
   if (!error)
+    error = cudaDeviceGetAttribute(&device.works_together, cudaDevAttrCooperativeLaunch, number);
+  if (!error)
     error = cudaDeviceGetAttribute(&device.shared_memory,
                                    cudaDevAttrMaxSharedMemoryPerMultiprocessor, number);
   if (!error) error = make_error_word(&device.error_word);
@@ -81,6 +83,10 @@ bool is_forked() {
 int multiprocessors(int32_t device) {
   if (set_device(device) != cudaSuccess) return 1;
   return find_device(device)->multiprocessors;
+}
+
+bool can_launch_together(int32_t device) {
+  return set_device(device) == cudaSuccess && find_device(device)->works_together == 1;
 }
 
 bool has_clusters(int32_t device) {

@@ -312,8 +312,9 @@ int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitP
 
 // ---- with repeats: about as many positions as destinations
 
-bool has_buckets(const SplitPlan& split, int64_t element_bytes) {
-  return split.is_small() && split.positions.selectors <= 2 &&
+bool has_buckets(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes) {
+  return can_launch_together(stream->device) && split.is_small() &&
+         split.positions.selectors <= 2 &&
          Buckets::serve(split.positions.count(), split.extent, split.slice.count * element_bytes);
 }
 
@@ -391,7 +392,7 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
     return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
   }
   const SplitPlan split = split_plan(plan);
-  if (can_own(split, sizeof(T)) || (kIsFloat<T> && has_buckets(split, sizeof(T))))
+  if (can_own(split, sizeof(T)) || (kIsFloat<T> && has_buckets(stream, split, sizeof(T))))
     return accumulate_unsorted(stream, call, split, y, values, op, clear_bytes);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
@@ -513,7 +514,7 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   const int64_t bytes = bytes_of(indexed.dtype);
   if (mode.accumulate && can_own(split, bytes)) return 0;
   Scratch memory(nullptr);
-  if (mode.accumulate && is_floating(indexed.dtype) && has_buckets(split, bytes)) {
+  if (mode.accumulate && is_floating(indexed.dtype) && has_buckets(stream, split, bytes)) {
     Buckets(&memory, split.positions.count(), split.extent);
     memory.take<char>(kSegments * split.slice.count * bytes);
     return memory.used();

@@ -69,6 +69,13 @@ struct Forward {
   }
 };
 
+// What sums about a guess are about the mean, which is `shift` off.
+template <class T>
+__device__ __forceinline__ T squares_about(T shift, const Pair<T>& deviations) {
+  // Nothing is taken from an infinite sum that is not to be centered: 0 times that would be NaN.
+  return shift == T(0) ? deviations.second : deviations.second - shift * deviations.first;
+}
+
 // The moments of a row that a team keeps. Two rounds of plain sums cost a fraction of merging
 // Moments; the second also measures by how much the rounded mean is off, so that a large mean costs
 // no digits. Those about 0 if the row is not to be centered.
@@ -93,7 +100,7 @@ __device__ __forceinline__ Moments<T> row_moments(const Row& row,
   }
   deviations = team_reduce<Shape::team>(deviations, Pair<T>::merge);
   const T shift = is_centered ? deviations.first / n : T(0);
-  return {n, guess + shift, deviations.second - shift * deviations.first};
+  return {n, guess + shift, squares_about(shift, deviations)};
 }
 
 // Copies weight and bias to the block's [2][n] array.
@@ -187,6 +194,17 @@ __device__ __forceinline__ Moments<T> moments_of(const Layout& row,
   });
 }
 
+template <class T, int kPackets, int kWidth>
+__device__ __forceinline__ T squares_of(const Packet<T, kWidth> (&part)[kPackets]) {
+  T sum = 0;
+#pragma unroll
+  for (int k = 0; k < kPackets; ++k) {
+#pragma unroll
+    for (int v = 0; v < kWidth; ++v) sum += part[k].value[v] * part[k].value[v];
+  }
+  return sum;
+}
+
 // A block for each row, which it reads twice, the second time mostly from the L2 cache.
 template <class T>
 __global__ void __launch_bounds__(kLongTeam<T>) layer_norm_long_rows(Forward<T> f) {
@@ -201,10 +219,15 @@ __global__ void __launch_bounds__(kLongTeam<T>) layer_norm_long_rows(Forward<T> 
     Packet<V, kPacketWidth<T>> part[kLongPackets];
 #pragma unroll
     for (int k = 0; k < kLongPackets; ++k) part[k] = row.load(x, begin + k * kLongTeam<T>, 0);
-    total = Moments<V>::merge(total, moments_of<V>(row, part, begin, kLongTeam<T>));
+    if (f.mean)
+      total = Moments<V>::merge(total, moments_of<V>(row, part, begin, kLongTeam<T>));
+    else
+      total.squares += squares_of(part);
   }
-  total = team_reduce<kLongTeam<T>>(total, Moments<V>::merge);
-  if (!f.mean) total = {total.count, V(0), total.squares + total.count * total.mean * total.mean};
+  if (f.mean)
+    total = team_reduce<kLongTeam<T>>(total, Moments<V>::merge);
+  else
+    total = {static_cast<V>(f.n), V(0), team_sum<kLongTeam<T>>(total.squares)};
   const V scale = f.rstd_of(total);
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam<T>) {
@@ -235,7 +258,7 @@ __global__ void __launch_bounds__(kShortThreads)
     });
     deviations = row.reduce(deviations, Pair<V>::merge);
     const V shift = f.mean ? deviations.first / n : V(0);
-    const Moments<V> moments = {n, guess + shift, deviations.second - shift * deviations.first};
+    const Moments<V> moments = {n, guess + shift, squares_about(shift, deviations)};
     const V scale = f.rstd_of(moments);
     row.for_each([&](int k, int i, int column) {
       const V w = f.weight ? V(f.weight[column]) : V(1), b = f.bias ? V(f.bias[column]) : V(0);

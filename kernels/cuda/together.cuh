@@ -11,6 +11,8 @@
 
 namespace dt::cuda {
 
+// Whether all blocks of a kernel can be there at once (device.cpp).
+bool can_launch_together(int32_t device);
 // Whether the code that the device runs can put blocks into clusters (device.cpp).
 bool has_clusters(int32_t device);
 

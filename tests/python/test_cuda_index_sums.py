@@ -74,3 +74,24 @@ def test_gradient_of_rows(dtype, how, device):
     y = x[dt.tensor(index, device=device)]
     (got,) = dt.autograd.grad(y, x, dt.tensor(g, device=device).to(getattr(dt, dtype)))
     assert_close(got, want, magnitude, dtype)
+
+
+@needs_gpu
+def test_sums_side_by_side_in_a_graph():
+    """Blocks of each wait for all of its own: two at once must not starve each other."""
+    random = np.random.default_rng(3)
+    index = [dt.tensor(random.integers(0, 20000, 20000), device="cuda") for _ in range(2)]
+    x = [dt.ones(20000, 16, device="cuda") for _ in range(2)]
+    y = [dt.zeros(20000, 16, device="cuda") for _ in range(2)]
+    for k in range(2):
+        y[k].index_add_(0, index[k], x[k])
+    graph = dt.cuda.CUDAGraph()
+    with dt.cuda.graph(graph):
+        for k in range(2):
+            y[k].index_add_(0, index[k], x[k])
+    for _ in range(2000):
+        graph.replay()
+    dt.cuda.synchronize()
+    for k in range(2):
+        counts = np.bincount(index[k].cpu().numpy(), minlength=20000)
+        assert (y[k].cpu().numpy() == 2001 * counts[:, None]).all()

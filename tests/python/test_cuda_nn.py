@@ -215,3 +215,15 @@ def test_nothing_is_infinitely_far_from_a_volume():
     y.square().sum().backward()
     assert (wide(y).ravel()[1:] == 0).all() and np.isfinite(wide(y)).all()
     assert (wide(grid.grad).reshape(4, 3)[1:] == 0).all() and np.isfinite(wide(x.grad)).all()
+
+
+@pytest.mark.parametrize("length", [2, 7, 100, 5000, 100_000])
+def test_rms_norm_of_an_infinite_element(length):
+    """The others are divided by infinity; infinity by itself is nothing known."""
+    x = numbers(2, length)
+    x[0, 1] = np.inf
+    y = wide(F.rms_norm(dt.tensor(x, device="cuda"), (length,)))
+    assert np.isnan(y[0, 1]) and (np.delete(y[0], 1) == 0).all()
+    ours = x[1].astype(float)
+    ours /= np.sqrt((ours * ours).mean() + np.finfo(np.float32).eps)
+    np.testing.assert_allclose(y[1], ours, rtol=1e-5, atol=1e-6)
