@@ -27,7 +27,7 @@ constexpr int kSegments = 128;                          // of positions, for the
 struct Buckets {
   uint32_t positions, destinations;
   uint32_t* counts;   // [destinations]: of positions
-  uint32_t* totals;   // [3]: see Total
+  uint32_t* totals;   // [kTotals]: see Total
   uint32_t* keys;     // [positions]
   uint32_t* places;   // [positions]: the number in its bucket
   uint32_t* rooms;    // [destinations][kBucketRoom]: positions
@@ -37,9 +37,11 @@ struct Buckets {
   uint32_t* crowded;  // [positions / kBucketRoom]: destinations, in any order
   uint32_t* crowds;   // [positions / kMostCrowded]: those of more than kMostCrowded positions
 
+  void* of_segment;  // [kSegments][slice]: sums of segments of the longest crowds
+
   enum Total { kLate, kCrowded, kCrowds, kTotals };
 
-  Buckets(Scratch* memory, int64_t positions, int64_t destinations)
+  Buckets(Scratch* memory, int64_t positions, int64_t destinations, int64_t slice_bytes)
       : positions(static_cast<uint32_t>(positions)),
         destinations(static_cast<uint32_t>(destinations)) {
     for (uint32_t** each : {&counts, &begins}) *each = memory->take<uint32_t>(destinations);
@@ -49,6 +51,7 @@ struct Buckets {
     totals = memory->take<uint32_t>(kTotals);
     crowded = memory->take<uint32_t>(divide_up(positions, kBucketRoom));
     crowds = memory->take<uint32_t>(divide_up(positions, kMostCrowded));
+    of_segment = memory->take<char>(kSegments * slice_bytes);
   }
 
   // Whether that is sooner done than a sort: crowds are exceptions, and few buckets are empty.
@@ -131,11 +134,13 @@ struct BucketedSums {
   int lanes;   // threads that have a slice together, a power of two up to a warp's
   bool fresh;  // nobody has written y, which consists of all destinations
   Op op;
-  Part* of_segment;  // [kSegments][parts]
 
   __device__ __forceinline__ int lane() const { return static_cast<int>(threadIdx.x) % lanes; }
   __device__ __forceinline__ int team() const { return static_cast<int>(threadIdx.x) / lanes; }
   __device__ __forceinline__ int teams() const { return kBucketThreads / lanes; }
+  __device__ __forceinline__ Part& of_segment(int64_t segment, int64_t part) const {
+    return static_cast<Part*>(buckets.of_segment)[segment * parts + part];
+  }
 
   __device__ __forceinline__ void add(Part* sum, uint32_t position, int64_t from) const {
     add_part(op, sum, weighted_part(op, load(position, from)));
@@ -382,7 +387,7 @@ __device__ __forceinline__ void sum_segments(const A& a, uint32_t crowds, const 
         __syncthreads();
       }
       sum = add_teams(a, sum, memory->sums);
-      if (exists && a.team() == 0) a.of_segment[int64_t{i} * a.parts + part] = sum;
+      if (exists && a.team() == 0) a.of_segment(i, part) = sum;
     }
   }
 }
@@ -398,7 +403,7 @@ __device__ __forceinline__ void join_segments(const A& a, uint32_t crowds,
     a.slice.at(part * A::width, &from, &to);
     typename A::Part sum = {};
     for (uint32_t s = 0; s < segments.of_crowd; ++s)
-      add_part(a.op, &sum, a.of_segment[(crowd * segments.of_crowd + s) * a.parts + part]);
+      add_part(a.op, &sum, a.of_segment(crowd * segments.of_crowd + s, part));
     a.write(a.buckets.crowds[crowd], to, sum);
   }
 }

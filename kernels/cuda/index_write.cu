@@ -312,10 +312,14 @@ int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitP
 
 // ---- with repeats: about as many positions as destinations
 
-bool has_buckets(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes) {
+bool can_fill_buckets(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes) {
   return can_launch_together(stream->device) && split.is_small() &&
          split.positions.selectors <= 2 &&
          Buckets::serve(split.positions.count(), split.extent, split.slice.count * element_bytes);
+}
+
+Buckets buckets_of(Scratch* memory, const SplitPlan& split, int64_t element_bytes) {
+  return Buckets(memory, split.positions.count(), split.extent, split.slice.count * element_bytes);
 }
 
 template <class T, int kWidth, class Op>
@@ -327,17 +331,26 @@ int32_t add_in_buckets(const dt_stream* stream, const calls::Call& call, const S
                values,
                {KeyMaker(split, Complaint(stream, call))},
                split.slice,
-               Buckets(&memory, split.positions.count(), split.extent),
+               buckets_of(&memory, split, sizeof(T)),
                split.unit,
                split.lowest * split.unit,
                split.slice.count / kWidth,
                1,
                fresh,
-               op,
-               nullptr};
+               op};
   while (sums.lanes < kWarp && sums.lanes * Parts<Sums>::kTogether < sums.parts) sums.lanes *= 2;
-  sums.of_segment = memory.take<Packet<T, kWidth>>(kSegments * sums.parts);
   return launch_together(stream, sum_in_buckets<Sums>, kBucketBlocks, kBucketThreads, sums);
+}
+
+// ---- with repeats: the choice
+
+// The ways to add up what is written through indices, the first that fits. Buckets are worth their
+// code for floats only.
+enum class Way { kOwned, kBuckets, kSorted };
+
+Way way_of(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes, bool is_float) {
+  if (can_own(split, element_bytes)) return Way::kOwned;
+  return is_float && can_fill_buckets(stream, split, element_bytes) ? Way::kBuckets : Way::kSorted;
 }
 
 // f(uint32_t()) or f(uint64_t()), whatever holds keys and positions.
@@ -365,13 +378,13 @@ int32_t assign(const dt_stream* stream, const calls::Call& call, const IndexPlan
 // By blocks that own destinations, or in buckets.
 template <class T, class Op>
 int32_t accumulate_unsorted(const dt_stream* stream, const calls::Call& call,
-                            const SplitPlan& split, T* y, const Values<T>& values, const Op& op,
-                            int64_t clear_bytes) {
+                            const SplitPlan& split, Way way, T* y, const Values<T>& values,
+                            const Op& op, int64_t clear_bytes) {
   const bool fresh = is_made_of_slices(split, clear_bytes, sizeof(T));
   if (!fresh) {
     if (const int32_t code = clear(stream, y, clear_bytes)) return code;
   }
-  const bool is_owned = can_own(split, sizeof(T));
+  const bool is_owned = way == Way::kOwned;
   if constexpr (kIsFloat<T>) {
     constexpr int kWidth = kPacketWidth<T>;
     const bool packets = has_packets<T>(split, values.data, y);
@@ -392,8 +405,9 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
     return write_directly(stream, call, plan, y, values, AddTo<Op>{op});
   }
   const SplitPlan split = split_plan(plan);
-  if (can_own(split, sizeof(T)) || (kIsFloat<T> && has_buckets(stream, split, sizeof(T))))
-    return accumulate_unsorted(stream, call, split, y, values, op, clear_bytes);
+  const Way way = way_of(stream, split, sizeof(T), kIsFloat<T>);
+  if (way != Way::kSorted)
+    return accumulate_unsorted(stream, call, split, way, y, values, op, clear_bytes);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
     Scratch memory(call.workspace);
@@ -512,11 +526,12 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
   if (set_device(stream->device) != cudaSuccess) return 0;
   const SplitPlan split = split_plan(here);
   const int64_t bytes = bytes_of(indexed.dtype);
-  if (mode.accumulate && can_own(split, bytes)) return 0;
+  const Way way =
+      mode.accumulate ? way_of(stream, split, bytes, is_floating(indexed.dtype)) : Way::kSorted;
+  if (way == Way::kOwned) return 0;
   Scratch memory(nullptr);
-  if (mode.accumulate && is_floating(indexed.dtype) && has_buckets(stream, split, bytes)) {
-    Buckets(&memory, split.positions.count(), split.extent);
-    memory.take<char>(kSegments * split.slice.count * bytes);
+  if (way == Way::kBuckets) {
+    buckets_of(&memory, split, bytes);
     return memory.used();
   }
   visit_word(split, [&](auto word) {
