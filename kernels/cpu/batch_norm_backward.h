@@ -132,6 +132,11 @@ void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   }
 }
 
+__attribute__((noinline)) void add_row(double* __restrict y, const double* __restrict x,
+                                       int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] += x[i];
+}
+
 // The same where several positions are a run: each of them has sums of its own first.
 void wide_sums(const BatchNormShape& s, const ChannelRuns<const float>& g,
                const ChannelRuns<const float>& x, const float* mean, int64_t chunk,
@@ -148,10 +153,8 @@ void wide_sums(const BatchNormShape& s, const ChannelRuns<const float>& g,
                     sum_gx, call);
   }
   for (int64_t i = 0; i < s.together; ++i) {
-    for (int64_t c = 0; c < s.channels; ++c) {
-      out.first(chunk)[c] += sum_g[i * s.channels + c];
-      out.second(chunk)[c] += sum_gx[i * s.channels + c];
-    }
+    add_row(out.first(chunk), sum_g + i * s.channels, s.channels);
+    add_row(out.second(chunk), sum_gx + i * s.channels, s.channels);
   }
 }
 
@@ -214,10 +217,6 @@ struct Gradient {
   }
   void widen() const {
     for (T* numbers : {scale, slope, level}) repeat_channels(shape, numbers, numbers);
-  }
-  __attribute__((noinline)) static void add_row(double* __restrict y, const double* __restrict x,
-                                                int64_t n) {
-    for (int64_t i = 0; i < n; ++i) y[i] += x[i];
   }
   void write_addend(const T* run_g, int64_t a, int64_t b, int64_t first, int64_t n) const {
     const ChannelRuns<T> addend = make_operand<T>(shape, *call.gaddend);

@@ -131,8 +131,9 @@ T factor_of(T rstd) {
 // Repeats what channels have for each position of a run.
 template <class T>
 __attribute__((noinline)) void repeat_channels(const BatchNormShape& s, const T* from, T* to) {
+  const size_t bytes = static_cast<size_t>(s.channels) * sizeof(T);
   for (int64_t i = from == to; i < s.together; ++i)
-    for (int64_t c = 0; c < s.channels; ++c) to[i * s.channels + c] = from[c];
+    __builtin_memcpy(to + i * s.channels, from, bytes);
 }
 
 // The scratch memory of the sums: two doubles for each chunk and channel.
