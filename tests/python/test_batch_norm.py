@@ -74,7 +74,9 @@ def test_variance_of_a_constant(value, eps, both, same):
     same(*both(run))
 
 
-@pytest.mark.parametrize("shape", [(3, 5, 7, 9), (1, 33, 1, 3), (45, 19), (3, 5, 37, 29), (811, 19)])
+@pytest.mark.parametrize(
+    "shape", [(3, 5, 7, 9), (1, 33, 1, 3), (45, 19), (3, 5, 37, 29), (811, 19)]
+)
 @pytest.mark.parametrize("mean", [0.0, 1e4])
 def test_variance_around_a_large_mean(shape, mean):
     """With channels last positions are added as floats, relative to one of them: no digits are lost."""
