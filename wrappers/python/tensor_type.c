@@ -353,6 +353,10 @@ static PyMethodDef kMethods[] = {
     {"is_contiguous", WORDS(is_contiguous),
      "Whether the elements lie row-major, or in that order."},
     {"contiguous", WORDS(contiguous), "The tensor itself if it is contiguous, or a copy that is."},
+    {"_grad_or_none", grad_or_none, METH_NOARGS, "What grad says."},
+    {"_without_graph", without_graph, METH_NOARGS, "What data says."},
+    {"zero_", zero, METH_NOARGS, "Fills the tensor with 0."},
+    {"copy_", WORDS(copy), "Copies src into the tensor."},
     {"view", WORDS(view), "The same elements in another shape, without a copy."},
     {NULL, NULL, 0, NULL},
 };
@@ -422,6 +426,7 @@ static PyMethodDef kFunctions[] = {
     {"from_lists", FAST(from_lists), "from_lists(data, float_dtype): a Tensor, None if not plain."},
     {"to_lists", FAST(to_lists), "to_lists(tensor, code): its elements as nested lists."},
     {"memory_of", FAST(memory_of), "memory_of(tensor, code): its elements as a buffer."},
+    {"from_memory", from_memory, METH_O, "from_memory(array): a Tensor on it, None if not plain."},
     {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
     {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},

@@ -35,6 +35,11 @@ View rows_for(const Tensor& sorted, const Tensor& values) {
 
 Tensor positions_in(const Tensor& sorted, const Tensor& values, DType dtype, bool right,
                     const Tensor& sorter) {
+  // Short rows that look in the same one are a long one.
+  if (sorted.ndim() == 1 && values.ndim() > 1) {
+    const Tensor flat = positions_in(sorted, reshape(values, {-1}), dtype, right, sorter);
+    return reshape(flat, values.sizes());
+  }
   const Tensor y = make_empty(values.sizes(), dtype, values.device());
   SearchsortedCall call;
   call.y = row_view(y, y.ndim() - 1);
@@ -51,6 +56,7 @@ Tensor positions_in(const Tensor& sorted, const Tensor& values, DType dtype, boo
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right,
                     const std::optional<std::string>& side, const Tensor& sorter) {
   const bool is_right = checked_side(right, side);
+  const GradMode no_grad(false);
   const DType common = result_type({sorted_sequence, input});
   const Tensor values = as_tensor(input, common, sorted_sequence.device());
   check_searched(sorted_sequence, values);

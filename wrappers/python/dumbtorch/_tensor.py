@@ -136,31 +136,24 @@ class Tensor(TensorNames):
 
     requires_grad = property(TensorBase._wants_gradient, _set_requires_grad)
 
-    @property
-    def grad(self) -> Tensor | None:
-        return _ops.tensor_grad(self)
-
-    @grad.setter
-    def grad(self, value) -> None:
+    def _set_grad(self, value) -> None:
         _ops.tensor_set_grad(self, value)
 
-    @grad.deleter
-    def grad(self) -> None:
+    def _drop_grad(self) -> None:
         _ops.tensor_set_grad(self, None)
+
+    grad = property(TensorBase._grad_or_none, _set_grad, _drop_grad)
 
     @property
     def grad_fn(self) -> GradFn | None:
         """What made the tensor, to look at; None for leaves."""
         return None if self.is_leaf else GradFn(_ops.tensor_node(self))
 
-    @property
-    def data(self) -> Tensor:
-        """The memory without the graph. Assigning makes the tensor look at other memory."""
-        return _ops.tensor_data(self)
-
-    @data.setter
-    def data(self, value) -> None:
+    def _set_data(self, value) -> None:
+        """Makes the tensor look at other memory."""
         _ops.tensor_set_data(self, value)
+
+    data = property(TensorBase._without_graph, _set_data, doc="The memory without the graph.")
 
     def register_hook(self, hook):
         """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""
