@@ -50,7 +50,8 @@ void sample_block(const PlaceBlock<T>& block, const T* plane, T* y) {
 template <class T>
 void fill_up(PlaceBlock<T>* block) {
   for (int64_t k = 0; k < block->taps; ++k) {
-    for (int64_t i = block->count; i < kBlock; ++i) block->offset[k][i] = -1, block->weight[k][i] = 0;
+    for (int64_t i = block->count; i < kBlock; ++i)
+      block->offset[k][i] = -1, block->weight[k][i] = 0;
   }
 }
 

@@ -132,7 +132,8 @@ class Sampler {
       unsigned rest = k;
       for (int d = 0; d < dims_; ++d, rest /= kEach) {
         const T* factor = e == d ? lines[d].slope[rest % kEach] : lines[d].weight[rest % kEach];
-        for (int64_t i = 0; i < out->count; ++i) slope[i] = d == 0 ? factor[i] : slope[i] * factor[i];
+        for (int64_t i = 0; i < out->count; ++i)
+          slope[i] = d == 0 ? factor[i] : slope[i] * factor[i];
       }
     }
   }

@@ -42,8 +42,8 @@ Engine engine_of() {
           Op::kParts, dtype_of<Element>, sizeof(T)};
 }
 
-// Short runs that lie apart, such as a channel of small images, are reduced in two steps: each run to
-// an element of `between`, which lies in the workspace, and these to the results.
+// Short runs that lie apart, such as a channel of small images, are reduced in two steps: each run
+// to an element of `between`, which lies in the workspace, and these to the results.
 class TwoSteps {
  public:
   TwoSteps(const Engine& engine, const ReduceOperands& on) {

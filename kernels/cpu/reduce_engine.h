@@ -242,7 +242,6 @@ class ReduceEngine {
       narrow_ = narrow_choice<typename Op::Operation>(x_.dtype, job.map == Map::kNonzero);
   }
 
-
   void run() const {
     if (plan_.chunks > 1) {
       parallel_for(stream_, plan_.blocks * plan_.chunks, plan_.work(),
@@ -544,7 +543,7 @@ class ReduceEngine {
   const dt_view& y_;
   const Job& job_;
   const ReducePlan plan_;
-  const bool is_native_;       // elements can be used where they are
+  const bool is_native_;                         // elements can be used where they are
   const bool squares_floats_, squares_doubles_;  // so can those whose squares are added up
   NarrowChoice narrow_;                          // so can integers of 8 and 16 bits
   T* partial_;

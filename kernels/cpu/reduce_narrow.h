@@ -50,8 +50,7 @@ struct NarrowFold {
 
   static void spans(char* to, const char* x, int64_t row_stride, int64_t rows, int64_t n) {
     const N* from = reinterpret_cast<const N*>(x);
-    for (int64_t r = 0; r < rows; ++r)
-      reinterpret_cast<N*>(to)[r] = span(from + r * row_stride, n);
+    for (int64_t r = 0; r < rows; ++r) reinterpret_cast<N*>(to)[r] = span(from + r * row_stride, n);
   }
 
   template <class V>

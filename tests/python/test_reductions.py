@@ -1,4 +1,4 @@
-"""Reductions over dimensions that do not lie together, and of integers that are narrower than what they are computed in."""
+"""Reductions over dimensions that do not lie together, and of integers narrower than what they are computed in."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ import pytest
 np = pytest.importorskip("numpy")
 
 # Reduced are short runs that lie apart: the images of a channel, rows of a slice, a repeated axis.
-SHAPES = [((37, 3, 9), (0, 2)), ((5, 64, 7, 7), (0, 2, 3)), ((3, 4, 5, 6), (1, 3)), ((2, 3, 300), (0, 2))]
+SHAPES = [
+    ((37, 3, 9), (0, 2)),
+    ((5, 64, 7, 7), (0, 2, 3)),
+    ((3, 4, 5, 6), (1, 3)),
+    ((2, 3, 300), (0, 2)),
+]
 DTYPES = ["float32", "float64", "bfloat16", "int64", "int8", "uint8", "bool"]
 
 
@@ -38,9 +43,16 @@ def test_outer_and_inner(shape, dims, kind):
             assert total.shape == expected.shape
             rounded = dt.tensor(expected).to(total.dtype)
             assert (total == rounded).all().item()
-            for name, of_numpy in (("amax", np.max), ("amin", np.min), ("any", np.any), ("all", np.all)):
+            for name, of_numpy in (
+                ("amax", np.max),
+                ("amin", np.min),
+                ("any", np.any),
+                ("all", np.all),
+            ):
                 best = getattr(dt, name)(x, dims, keepdim=keepdim)
-                assert (best.to(dt.float64).numpy() == of_numpy(drawn, dims, keepdims=keepdim)).all()
+                assert (
+                    best.to(dt.float64).numpy() == of_numpy(drawn, dims, keepdims=keepdim)
+                ).all()
         assert x.sum().item() == dt.tensor(drawn.sum()).to(x.sum().dtype).item()
     if kind in ("float32", "float64"):
         x = dt.tensor(drawn).to(getattr(dt, kind))
@@ -55,7 +67,9 @@ def test_same_bits_on_any_number_of_threads():
     try:
         for n in (1, 2, 3):
             dt.set_num_threads(n)
-            found.append(dt.cat([x.sum((0, 2, 3)), x[:, :, 1:, :5].sum((0, 2, 3)), x.mean((0, 3)).flatten()]))
+            found.append(
+                dt.cat([x.sum((0, 2, 3)), x[:, :, 1:, :5].sum((0, 2, 3)), x.mean((0, 3)).flatten()])
+            )
     finally:
         dt.set_num_threads(threads)
     assert all(dt.equal(found[0], f) for f in found)
@@ -66,7 +80,16 @@ def test_same_bits_on_any_number_of_threads():
 def test_narrow_extrema(n, kind):
     """One extreme element at every place where vectors of some width begin or end."""
     low, high = (0, 1) if kind == "bool" else (np.iinfo(kind).min, np.iinfo(kind).max)
-    at = {0, n - 1, n // 2, min(15, n - 1), min(16, n - 1), min(32, n - 1), min(63, n - 1), min(64, n - 1)}
+    at = {
+        0,
+        n - 1,
+        n // 2,
+        min(15, n - 1),
+        min(16, n - 1),
+        min(32, n - 1),
+        min(63, n - 1),
+        min(64, n - 1),
+    }
     for place in sorted(at):
         for edge, rest in ((high, low), (low, high)):
             drawn = np.full((4, n), rest, kind)

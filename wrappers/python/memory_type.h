@@ -126,8 +126,8 @@ static PyObject* from_view(PyObject* owner, const Py_buffer* view) {
   return adopt_handle(tensor_type, out);
 }
 
-/* from_memory(owner): a tensor on the memory that a buffer shows, None if it is not to be written or
- * has elements or strides that a tensor has not. */
+/* from_memory(owner): a tensor on the memory that a buffer shows, None if it is not to be written
+ * or has elements or strides that a tensor has not. */
 static PyObject* from_memory(PyObject* module, PyObject* owner) {
   (void)module;
   Py_buffer view;

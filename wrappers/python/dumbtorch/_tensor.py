@@ -136,24 +136,31 @@ class Tensor(TensorNames):
 
     requires_grad = property(TensorBase._wants_gradient, _set_requires_grad)
 
-    def _set_grad(self, value) -> None:
+    @property
+    def grad(self) -> Tensor | None:
+        return _ops.tensor_grad(self)
+
+    @grad.setter
+    def grad(self, value) -> None:
         _ops.tensor_set_grad(self, value)
 
-    def _drop_grad(self) -> None:
+    @grad.deleter
+    def grad(self) -> None:
         _ops.tensor_set_grad(self, None)
-
-    grad = property(TensorBase._grad_or_none, _set_grad, _drop_grad)
 
     @property
     def grad_fn(self) -> GradFn | None:
         """What made the tensor, to look at; None for leaves."""
         return None if self.is_leaf else GradFn(_ops.tensor_node(self))
 
-    def _set_data(self, value) -> None:
-        """Makes the tensor look at other memory."""
-        _ops.tensor_set_data(self, value)
+    @property
+    def data(self) -> Tensor:
+        """The memory without the graph. Assigning makes the tensor look at other memory."""
+        return _ops.tensor_data(self)
 
-    data = property(TensorBase._without_graph, _set_data, doc="The memory without the graph.")
+    @data.setter
+    def data(self, value) -> None:
+        _ops.tensor_set_data(self, value)
 
     def register_hook(self, hook):
         """Has backward call hook(grad); what it returns, if not None, becomes the gradient."""
@@ -530,6 +537,9 @@ install(
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, _function)
+# Programs look at these as often as at a shape: without a Python frame.
+Tensor.grad = Tensor.grad.getter(TensorBase._grad_or_none)
+Tensor.data = Tensor.data.getter(TensorBase._without_graph)
 for _name, _function in _ops.PROPERTIES.items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, property(_function))
