@@ -113,16 +113,20 @@ static PyObject* from_view(PyObject* owner, const Py_buffer* view) {
   const dt_dtype dtype = dtype_of_format(view->format, view->itemsize);
   int64_t sizes[MAX_DIMS], strides[MAX_DIMS], last = 0;
   if (!dtype || view->ndim > MAX_DIMS || !view->len) Py_RETURN_NONE;
+  const int is_row_major = PyBuffer_IsContiguous(view, 'C');
   for (int d = 0; d < view->ndim; d++) {
     if (view->strides[d] < 0 || view->strides[d] % view->itemsize) Py_RETURN_NONE;
+    /* NumPy gives strides of its own to dimensions of one element. */
+    if (view->shape[d] == 1 && !is_row_major) Py_RETURN_NONE;
     sizes[d] = view->shape[d];
     strides[d] = view->strides[d] / view->itemsize;
     last += (sizes[d] - 1) * strides[d];
   }
   dt_tensor* out = NULL;
   Py_INCREF(owner);
-  (void)!dt_from_blob(view->buf, (last + 1) * view->itemsize, sizes, view->ndim, strides,
-                      view->ndim, dtype, DT_DEVICE_TYPE_CPU, 0, owner, drop_object, &out);
+  (void)!dt_from_blob(view->buf, (last + 1) * view->itemsize, sizes, view->ndim,
+                      is_row_major ? NULL : strides, is_row_major ? 0 : view->ndim, dtype,
+                      DT_DEVICE_TYPE_CPU, 0, owner, drop_object, &out);
   return adopt_handle(tensor_type, out);
 }
 
