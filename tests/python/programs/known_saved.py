@@ -168,8 +168,8 @@ KEPT_BY_PRODUCTS = {"query": [1], "key": [0], "value": [0, 1], "output": [], "at
 
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    changed = reported(c)
-    alone = all(is_kept_by_pytorch_alone(c, *kept) for kept in changed)
+    changed, used = reported(c), something_arrives_at(c)
+    alone = all(n not in used or is_kept_by_pytorch_alone(c, n, what) for n, what in changed)
     return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
 
 
@@ -286,6 +286,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_exponent <= 1
         case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
             return not node._input_metadata[0].shape
+        case "IndexFillBackward1":  # ours is a copy without repetitions where the value's is asked
+            return what == "index" and node.next_functions[1][0] is not None
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
             if what == "self" and not node._saved_include_self:  # it takes no part
                 return True
@@ -407,6 +409,29 @@ def _(c: Case) -> bool:
     return changed and c.derives("torch::autograd::CopySlices") and c.only_theirs_raises(CHANGED)
 
 
+# The same of the index at which a value that requires grad was filled in.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    calls = r"\.index_fill_\([^,]+, (?:index=)?(x\d+), (?:value=)?(x\d+)"
+    filled = [i for i, v in re.findall(calls, c.history) if wants_grad(c, v)]
+    changed = any(names_changed(c.difference.theirs, x) for x in c.named(" ".join(filled)))
+    return changed and c.derives("torch::autograd::CopySlices") and c.only_theirs_raises(CHANGED)
+
+
+def wants_grad(c: Case, name: str) -> bool:
+    return any(x.requires_grad for x in c.named(name))
+
+
+# Circular padding, which PyTorch writes part by part, each with a node that it frees.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = .*(?:Circular|circular)", c.history, re.M)
+    padded = "|".join([*layers, r"pad(?=\(.*circular)"])
+    others = all(is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
+    hidden = c.derives("torch::autograd::CopySlices") and c.passes(f"(?:{padded})")
+    return hidden and others and c.only_theirs_raises(SECOND_TIME)
+
+
 # A number that is divided by.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -467,8 +492,17 @@ def _(c: Case) -> bool:
 # A vector that mv has made a matrix of, or a batch that addbmm has, keeps what it was when it was multiplied.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    changed = "requires_grad_(False)" in c.history and c.difference.theirs == "False"
+    later = re.search(r"\bx\d+\.(requires_grad_\(False\)|detach_\(\))", c.history) is not None
+    changed = later and c.difference.theirs == "False"
     return changed and c.aspect == "requires_grad" and c.derives("Mv", "Addbmm")
+
+
+# Of the weight of linear PyTorch keeps a view, which goes on to require grad.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    frozen = re.search(r"\b[mx]\d+[\w.]*\.requires_grad_\(False\)", c.history) is not None
+    more = c.aspect == "requires_grad" and c.difference.ours == "False" and is_derivative(c)
+    return frozen and more and c.derives("Addmm", "Mm")
 
 
 # The other way round: a matrix that a system from the right has been solved by was turned first.
@@ -484,6 +518,15 @@ def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.ours == "None"
     unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
     return unknown and any(serves(n) for x in c.derived for n in graph_of(x))
+
+
+# The other way round: distances, of which the second derivative here is made of their gradient's steps.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    named = re.escape(c.difference.place.removesuffix(".grad"))
+    distances = re.search(rf"^{named} = .*\bcdist\(", c.history, re.M) is not None
+    unknown = c.aspect == "type" and c.difference.theirs == "None"
+    return unknown and distances and is_derivative(c) and "create_graph=True" in c.history
 
 
 @documented(KEEPS)

@@ -261,6 +261,85 @@ t.nn.functional.grid_sample(x1, x4, padding_mode='reflection', align_corners=Tru
 x5 = x4.detach().requires_grad_()
 t.nn.functional.grid_sample(x1, x5, padding_mode='border', align_corners=True).sum().backward(create_graph=True)
 """,
+    "the weight of rms_norm is written, and its gradient alone is asked": """
+m1 = t.nn.RMSNorm(6)
+x2 = t.arange(6).to(t.float32).reshape((1, 6))
+x3 = m1(x2)
+m1.load_state_dict(m1.state_dict())
+x3.sum().backward()
+""",
+    "what rms_norm has put in another order is written": """
+x1 = t.ones(2, 2, 1).permute((1, 0, 2)).requires_grad_()
+x2 = t.nn.functional.rms_norm(x1, (1,))
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(2)
+x3.sum().backward()
+""",
+    "what lies before a norm of order 0 is written": """
+x1 = t.tensor([[0.0]], dtype=t.float64)
+x2 = t.tensor([[1.0]], dtype=t.float64, requires_grad=True)
+x3 = x2 / 2
+x4 = t.linalg.solve_triangular(x3, x1, upper=False)
+x3[x3 > 0] = 1.0
+x5 = t.nn.functional.triplet_margin_loss(x4, x4, x4, p=0.0)
+x5.backward()
+""",
+    "the index of a filled value is written": """
+x1, x2 = t.zeros(2), t.tensor([0])
+x3 = t.tensor(0.0, requires_grad=True)
+x1.index_fill_(0, x2, x3)
+x2.fill_(1)
+x1.sum().backward()
+""",
+    "the index of a value filled into a view is written": """
+x1, x2 = t.zeros(2), t.tensor([0])
+x3 = t.tensor(0.0, requires_grad=True)
+x1[:].index_fill_(0, x2, x3)
+x2.fill_(1)
+x1.sum().backward()
+""",
+    "integers are filled with what requires grad": """
+x1 = t.tensor(1.0, requires_grad=True)
+x2 = t.tensor([[0]], dtype=t.int16).index_fill(0, t.tensor(0), x1)
+""",
+    "8-bit integers get a slice that requires grad": """
+x1 = t.tensor([1.0], requires_grad=True)
+x2 = t.tensor([[0]], dtype=t.int8).select_scatter(x1, 0, 0)
+""",
+    "a gradient with a graph stays itself in another order": """
+m1 = t.nn.Conv2d(4, 1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x1 = m1(t.ones(1, 4, 1, 1))
+x1.sum().backward(create_graph=True)
+m1.to(memory_format=t.channels_last)
+m1.double()
+""",
+    "a batch is taken out of the graph after addbmm": """
+x1, x2 = t.ones(1, 1, 1, requires_grad=True), t.ones(1, 1, 1, requires_grad=True)
+x3 = t.addbmm(t.zeros(1), x2, x1)
+x2.detach_()
+x3.backward(create_graph=True)
+""",
+    "the weight of a linear layer is frozen after it": """
+m1 = t.nn.Linear(1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x1 = t.ones(1, 1, requires_grad=True)
+x2 = m1(x1)
+m1.requires_grad_(False)
+x2.backward(create_graph=True)
+""",
+    "circular padding goes backward twice": """
+x1 = t.ones(1, 1, 3, requires_grad=True)
+x2 = t.nn.functional.pad(x1, (1, 0), mode='circular').sum()
+x2.backward()
+x2.backward()
+""",
+    "a layer of circular padding goes backward twice": """
+m1 = t.nn.CircularPad1d(0)
+x1 = t.ones(1, 1, 3, requires_grad=True)
+x2 = m1(x1).sum()
+x2.backward()
+x2.backward()
+""",
     "no images are convolved, whatever their size": """
 x1 = t.zeros(0, 1, 0, 1, requires_grad=True)
 x2 = t.ones(2, 1, 1, 2, requires_grad=True)
