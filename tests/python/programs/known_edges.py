@@ -135,9 +135,11 @@ def scattered(input, src, size, stride, storage_offset=None):
     own = torch.arange(extent).as_strided(input.shape, input.stride()).flatten()
     first = input.storage_offset()
     start = first if storage_offset is None else storage_offset
-    places = torch.arange(start - first + extent + input.numel()).as_strided(size, stride)
-    places = (places + start - first).flatten()
-    memory = input.new_zeros(extent).index_put((own,), input.flatten())
+    before = max(0, first - start)  # of its memory, where it is a part of other
+    own = own + before
+    places = torch.arange(start - first + before + extent + input.numel()).as_strided(size, stride)
+    places = (places + start - first + before).flatten()
+    memory = input.new_zeros(before + extent).index_put((own,), input.flatten())
     memory = memory.index_put((places,), src.flatten().to(input.dtype))
     return memory[own].reshape(input.shape)
 

@@ -178,6 +178,18 @@ x4.backward(inputs=[x3])
 x1 = t.tensor([[[0.0]]])
 x3, x4 = x1.histogram(weight=True % x1)
 """,
+    "a scatter into memory before a slice": """
+x1 = t.tensor([0.0, 0.5, 1.0])[1:].requires_grad_()
+x2 = t.tensor([7.0], requires_grad=True)
+x3 = t.as_strided_scatter(x1, x2, (1,), (1,), 0)
+x3.backward(t.tensor([2.0, 3.0]))
+x4 = t.as_strided_scatter(x1, x2, (1,), (1,), 1)
+x4.backward(t.tensor([2.0, 3.0]))
+""",
+    "the product of a row of no bools with a vector of none": """
+x1, x2 = t.zeros((1, 0), dtype=t.bool), t.zeros((0,), dtype=t.bool)
+x3 = x1.inner(x2)
+""",
     "the gradient by a huge logcumsumexp": """
 x1 = t.tensor([[1e+30]], requires_grad=True)
 x2 = t.logcumsumexp(x1, 0)
