@@ -8,6 +8,7 @@ import re
 import torch
 
 from .case import (
+    UNUSED,
     Case,
     documented,
     graph_behind,
@@ -45,7 +46,7 @@ PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     lost = c.aspect == "type" and c.difference.theirs == "None"
-    return lost and c.derives("NativeLayerNorm")
+    return (lost or c.only_theirs_raises(UNUSED)) and c.derives("NativeLayerNorm")
 
 
 @documented("**`layer_norm`** of a row whose squares overflow")
@@ -91,7 +92,8 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    scaled = "max_norm" in c.called and any(map(has_zero_row, c.used))
+    rows = [*c.used, c.theirs] if isinstance(c.theirs, torch.Tensor) else c.used
+    scaled = "max_norm" in c.called and any(map(has_zero_row, rows))
     return scaled and all_that_differ(c, lambda _, theirs: theirs == 0)
 
 

@@ -101,6 +101,8 @@ KEPT_BY_PYTORCH_ALONE = {
 COPIED_IN_PLACE = ("CumprodBackward0", "IndexReduceBackward0", "ScatterReduceBackward0")
 # What ours look at only where the gradient of one result arrives, by its number: the sign of a determinant has none.
 KEPT_FOR_RESULT = {
+    ("ConvolutionBackwardBackward0", "input"): 1,
+    ("ConvolutionBackwardBackward0", "weight"): 0,
     ("LinalgSlogdetBackward0", "A"): 1,
     ("LinalgSlogdetBackward0", "LU"): 1,
     ("LinalgSlogdetBackward0", "pivots"): 1,
@@ -125,15 +127,19 @@ KEPT_FOR = {
     ("BaddbmmBackward0", "batch2"): [1],
     ("BmmBackward0", "mat2"): [0],
     ("BmmBackward0", "self"): [1],
+    ("BinaryCrossEntropyBackward0", "target"): [0],
     ("BinaryCrossEntropyWithLogitsBackward0", "target"): [0],
     ("CholeskySolveBackward0", "result"): [1],
     ("ConvolutionBackward0", "input"): [1],
     ("ConvolutionBackward0", "weight"): [0],
+    ("ConvolutionBackwardBackward0", "input"): [0],
+    ("ConvolutionBackwardBackward0", "weight"): [0],
     ("DotBackward0", "self"): [1],
     ("DotBackward0", "tensor"): [0],
     ("FmodBackward1", "other"): [1],
     ("FmodBackward1", "self"): [1],
     ("HardshrinkBackwardBackward0", "self"): [0],
+    ("HardswishBackwardBackward0", "self"): [0],
     ("HardtanhBackwardBackward0", "self"): [0],
     ("IndexAddBackward0", "index"): [1],
     ("LdexpBackward0", "result"): [1],
@@ -392,6 +398,16 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     again = "create_graph=True" in c.statement and c.only_theirs_raises(CHANGED)
     return again and {(n.name(), what) for n, what in reported(c)} == {(ATTENTION, "output")}
+
+
+# A running product of what was converted first: of that a copy is kept.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    products = [n for x in c.derived for n in graph_of(x) if n.name() == "CumprodBackward0"]
+    copies = any(dtype_at(n) != dtype_at(n.next_functions[0][0]) for n in products)
+    steps = {("CumprodBackward0", "self"), ("DivBackward0", "other")}
+    kept = {(n.name(), what) for n, what in reported(c)}
+    return copies and c.only_theirs_raises(CHANGED) and bool(kept) and kept <= steps
 
 
 # Indices of which PyTorch keeps a row-major copy.

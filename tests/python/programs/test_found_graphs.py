@@ -340,6 +340,52 @@ x2 = m1(x1).sum()
 x2.backward()
 x2.backward()
 """,
+    "a convolution's weight is written, by which alone was derived": """
+x1, x2 = t.ones(2, 1, 4), t.ones(2, 1, 1, requires_grad=True)
+x3 = t.conv1d(x1, x2)
+x4, = t.autograd.grad((x3 * x3).mean(), x2, create_graph=True)
+with t.no_grad():
+    x2.mul_(1)
+x4.square().sum().backward()
+""",
+    "a convolved constant is written after the gradient of a sum": """
+x1, x2 = t.ones(2, 1, 4, requires_grad=True), t.ones(1, 1, 2, requires_grad=True)
+x3 = t.conv_transpose1d(x1, x2)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(1)
+x4.square().sum().backward()
+""",
+    "what was converted before a running product is written": """
+x1 = t.tensor([[2.25, 2.25], [-2.25, 1.75]], requires_grad=True)
+x2 = x1.cumprod(0, dtype=t.float64)
+x3, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(1)
+x3.square().sum().backward()
+""",
+    "a constant slope of hardswish's is written": """
+x1 = t.tensor([[-1.93]], requires_grad=True)
+x2 = t.nn.functional.hardswish(x1)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(1)
+x3.square().sum().backward()
+""",
+    "the second derivative of layer_norm by its bias alone": """
+x1 = t.tensor([[1.0, 2.0]], requires_grad=True)
+x2 = t.tensor([1.0, 2.0], requires_grad=True)
+x3 = t.nn.functional.layer_norm(x1, (2,), bias=x2)
+x4, = t.autograd.grad(x3.sum(), x2, create_graph=True)
+x5, = t.autograd.grad(x4.square().sum(), x2, create_graph=True)
+""",
+    "the target of binary_cross_entropy is written, by which alone is derived": """
+x1, x2 = t.tensor([0.5]), t.tensor([0.0], requires_grad=True)
+x3 = t.nn.functional.binary_cross_entropy(x1, x2)
+with t.no_grad():
+    x2.fill_(1.0)
+x3.backward()
+""",
     "no images are convolved, whatever their size": """
 x1 = t.zeros(0, 1, 0, 1, requires_grad=True)
 x2 = t.ones(2, 1, 1, 2, requires_grad=True)

@@ -190,6 +190,15 @@ x4.backward(t.tensor([2.0, 3.0]))
 x1, x2 = t.zeros((1, 0), dtype=t.bool), t.zeros((0,), dtype=t.bool)
 x3 = x1.inner(x2)
 """,
+    "the gradient of a hypotenuse that overflows on the way": """
+x1 = t.tensor([[0.5], [1e30]], requires_grad=True)
+x2 = t.hypot(x1, x1)
+x3, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
+""",
+    "a row of a layer's weight whose squares overflow": """
+m1 = t.nn.Embedding(2, 2, max_norm=1.0).apply(lambda m: [w.data.copy_(t.tensor([[1e30, 0], [3, 4]])) for w in m.parameters()])
+x1 = m1(t.tensor([0, 1]))
+""",
     "the gradient by a huge logcumsumexp": """
 x1 = t.tensor([[1e+30]], requires_grad=True)
 x2 = t.logcumsumexp(x1, 0)
