@@ -232,7 +232,7 @@ def _(c: Case) -> bool:
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    linear = c.derives("Convolution", "NativeBatchNorm")
+    linear = c.derives("Convolution", "NativeBatchNorm", "NativeGroupNorm")
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None"
     outside = c.aspect == "requires_grad" and c.difference.ours == "True" and c.derives("Convol")

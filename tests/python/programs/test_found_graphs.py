@@ -386,6 +386,44 @@ with t.no_grad():
     x2.fill_(1.0)
 x3.backward()
 """,
+    **{
+        f"{name} is written between its derivatives": f"""
+x1, x2 = t.tensor([0.25, 0.75], requires_grad=True), t.tensor([0.5, 0.125], requires_grad=True)
+x3 = {call}
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+with t.no_grad():
+    {written}.mul_(1)
+x4.square().sum().backward()
+"""
+        for name, call, written in [
+            ("the input of mse_loss", "t.nn.functional.mse_loss(x1, x2)", "x1"),
+            ("the target of smooth_l1_loss", "t.nn.functional.smooth_l1_loss(x1, x2)", "x2"),
+            ("the target of huber_loss", "t.nn.functional.huber_loss(x1, x2)", "x2"),
+            ("the input of soft_margin_loss", "t.nn.functional.soft_margin_loss(x1, x2)", "x1"),
+            (
+                "the target of binary_cross_entropy",
+                "t.nn.functional.binary_cross_entropy(x1, x2)",
+                "x2",
+            ),
+            ("the weight of prelu", "t.nn.functional.prelu(x1.expand(1, 2), x2)", "x2"),
+            ("the factor of addcdiv", "t.addcdiv(t.zeros(2), x1, x2)", "x2"),
+            ("a side of atan2", "t.atan2(x1, x2.detach())", "x2"),
+        ]
+    },
+    "operands of which others are derived are written": """
+x1, x2 = t.tensor([0.25, 0.75], requires_grad=True), t.tensor([0.5, 0.125], requires_grad=True)
+x3, x4 = t.remainder(x1, x2), t.vdot(x1, x2)
+with t.no_grad():
+    x1.mul_(1)
+x5, = t.autograd.grad(x3.sum(), x1)
+x6, = t.autograd.grad(x4, x1)
+""",
+    "the second derivative of group_norm by its weight alone": """
+x1, x2 = t.tensor([[0.25, 0.75]]), t.ones(2, requires_grad=True)
+x3 = t.nn.functional.group_norm(x1, 1, x2)
+x4, = t.autograd.grad(x3.sum(), x2, create_graph=True)
+x4.square().sum().backward()
+""",
     "no images are convolved, whatever their size": """
 x1 = t.zeros(0, 1, 0, 1, requires_grad=True)
 x2 = t.ones(2, 1, 1, 2, requires_grad=True)

@@ -46,6 +46,14 @@ def test_what_an_older_pytorch_lacks_is_not_written(text, monkeypatch):
     assert text not in written()
 
 
+def test_a_block_of_which_everything_is_refused_is_not_written():
+    p = Program(0)
+    with pytest.raises(Refused):
+        p.block("with t.no_grad()", lambda: p.existing())
+    p.line("x1 = t.ones(1)")
+    assert p.lines == ["x1 = t.ones(1)"]
+
+
 @pytest.mark.parametrize("f", [pytest.param(f, id=f.name) for f in calls.FUNCTIONS])
 def test_every_function_gets_arguments_that_pytorch_takes(f):
     for seed in range(100):
