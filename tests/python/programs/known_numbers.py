@@ -256,7 +256,7 @@ def _(c: Case) -> bool:
         most = float(given[0].clamp_min(0).nan_to_num().sum())
     elif "prod(" in c.statement:
         most = log_of_product(given[0])
-    elif c.derives("Prod"):
+    elif c.derives("Prod", "Cumprod"):
         most = max(map(log_of_product, c.floats))
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max([1, *map(largest, given)]))

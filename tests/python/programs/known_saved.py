@@ -246,7 +246,8 @@ COPIED_IN_ORDER = {
 def _(c: Case) -> bool:
     if not c.only_theirs_raises(CHANGED):
         return False
-    kept = {(n.name(), what) for n, what in reported(c)}
+    others = [k for k in reported(c) if not is_kept_by_pytorch_alone(c, *k)]
+    kept = {(n.name(), what) for n, what in others}
     copied = bool(kept) and kept <= COPIED_IN_ORDER
     copied = copied or (kept == {("MulBackward0", "other")} and c.derives("LogSoftmax"))
     written = [x for x in c.tensors.values() if x._version and not x.is_contiguous()]
@@ -258,6 +259,34 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     again = "create_graph=True" in c.statement and c.only_theirs_raises(CHANGED)
     return again and {(n.name(), what) for n, what in reported(c)} == {(ATTENTION, "output")}
+
+
+# Its steps are an op each here: what was not asked of them has forgotten nothing.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    outer = any(n.name() == "AddrBackward0" for n, _ in c.forgotten)
+    asked = re.search(r"\.backward\(.*inputs=\[", c.history) is not None
+    others = all(
+        n.name() == "AddrBackward0" or is_kept_by_pytorch_alone(c, n, what)
+        for n, what in c.forgotten
+    )
+    return outer and asked and others and c.only_theirs_raises(SECOND_TIME)
+
+
+# The norms of rows, and what they are scaled by, are steps of double precision here.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    steps = {
+        "AbsBackward0",
+        "DivBackward0",
+        "LinalgVectorNormBackward0",
+        "MulBackward0",
+        "RenormBackward0",
+        "SgnBackward0",
+    }
+    nodes = {n.name() for n, _ in reported(c)}
+    rows = re.search(r"\brenorm_?\(", c.history) is not None
+    return rows and bool(nodes) and nodes <= steps and c.only_theirs_raises(CHANGED)
 
 
 # A running product of what was converted first: of that a copy is kept.

@@ -407,6 +407,9 @@ x4.square().sum().backward()
             ),
             ("the weight of prelu", "t.nn.functional.prelu(x1.expand(1, 2), x2)", "x2"),
             ("the factor of addcdiv", "t.addcdiv(t.zeros(2), x1, x2)", "x2"),
+            ("the input of logsigmoid", "t.nn.functional.logsigmoid(x1)", "x1"),
+            ("the input of softplus", "t.nn.functional.softplus(x1)", "x1"),
+            ("what renorm has scaled", "t.renorm(x1[None], 2, 0, 0.5)", "x1"),
             ("a side of atan2", "t.atan2(x1, x2.detach())", "x2"),
         ]
     },
@@ -417,6 +420,34 @@ with t.no_grad():
     x1.mul_(1)
 x5, = t.autograd.grad(x3.sum(), x1)
 x6, = t.autograd.grad(x4, x1)
+""",
+    "an outer product is added after the gradient by the sum": """
+x1, x2 = t.ones(2, 2, requires_grad=True), t.ones(2, requires_grad=True)
+x3 = t.addr(x1, t.ones(2), x2).sum()
+x3.backward(inputs=[x1])
+x3.backward()
+""",
+    "what the second derivative of a square leads to": """
+x1 = t.ones(1, 1, 1, requires_grad=True)
+m1 = t.nn.Conv1d(1, 1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x2 = m1(x1)
+x3, = t.autograd.grad(x2.square(), x2, create_graph=True)
+(x3 * x3).backward(create_graph=True)
+x4, = t.autograd.grad(x1.grad.sum(), x3, create_graph=True)
+t.autograd.backward([x4])
+x2.backward()
+""",
+    "an area of no windows goes backward": """
+x1 = t.ones(1, 1, 1, 1, requires_grad=True)
+x2 = t.nn.functional.interpolate(x1, scale_factor=(0.0, 0.0), mode='area')
+x2.sum().backward()
+""",
+    "another result of aminmax was asked": """
+x1 = t.tensor([-2.0, 3.0, -1.0], requires_grad=True)
+x2, x3 = x1.aminmax(dim=-1)
+x4 = x3.exp().sum()
+x4.backward(inputs=[x2])
+x4.backward()
 """,
     "the second derivative of group_norm by its weight alone": """
 x1, x2 = t.tensor([[0.25, 0.75]]), t.ones(2, requires_grad=True)
