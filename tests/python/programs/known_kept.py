@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import torch
 from torch.autograd.graph import Node
 
 from .case import (
