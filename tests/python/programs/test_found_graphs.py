@@ -442,6 +442,26 @@ x1 = t.ones(1, 1, 1, 1, requires_grad=True)
 x2 = t.nn.functional.interpolate(x1, scale_factor=(0.0, 0.0), mode='area')
 x2.sum().backward()
 """,
+    "statistics require grad after batch_norm": """
+x1, x2 = t.ones(2, 3, requires_grad=True), t.ones(3)
+x3 = t.nn.functional.batch_norm(x1, x2, x2, training=False)
+x2.requires_grad_()
+x3.square().sum().backward(create_graph=True)
+""",
+    "a transposed convolution goes backward after its bias did": """
+x1, x2 = t.ones(1, 1, 2, requires_grad=True), t.ones(1, 1, 2, requires_grad=True)
+x3 = t.ones(1, requires_grad=True)
+x4 = t.conv_transpose1d(x1, x2, x3).sum()
+x4.backward(inputs=[x3])
+x4.backward()
+""",
+    "a convolution goes backward after its bias did": """
+x1, x2 = t.ones(1, 1, 2, requires_grad=True), t.ones(1, 1, 2, requires_grad=True)
+x3 = t.ones(1, requires_grad=True)
+x4 = t.conv1d(x1, x2, x3).sum()
+x4.backward(inputs=[x3])
+x4.backward()
+""",
     "another result of aminmax was asked": """
 x1 = t.tensor([-2.0, 3.0, -1.0], requires_grad=True)
 x2, x3 = x1.aminmax(dim=-1)
