@@ -157,6 +157,11 @@ def _(c: Case) -> bool:
     return "kron(" in c.statement and c.only_theirs_raises("view size is not compatible")
 
 
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return "isin(" in c.statement and c.only_theirs_raises("view size is not compatible")
+
+
 @documented("**More is taken**")
 def _(c: Case) -> bool:
     return "take_along_dim(" in c.statement and c.only_theirs_raises("view size is not compatible")

@@ -228,6 +228,10 @@ x5 = t.nn.functional.rms_norm(x1.double().requires_grad_(), (3, 2, 4))
 x6 = t.nn.functional.rms_norm(x1.permute((0, 2, 3, 1)), (3,))
 x5.square().sum().backward()
 """,
+    "isin of elements in another order": """
+x1 = t.tensor([[0.0, 1.0], [2.0, 3.0]]).permute((1, 0))
+x2 = t.isin(x1, x1)
+""",
     "the strides of what vmap gives": """
 x1 = t.tensor([[0.0, 0.0]])
 x2 = t.vmap(lambda a: a, out_dims=1)(x1)

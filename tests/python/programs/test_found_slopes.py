@@ -198,7 +198,7 @@ x3, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
     "a row of a layer's weight whose squares overflow": """
 x2 = t.tensor([[1e30, 0], [3, 4]])
 m1 = t.nn.Embedding(2, 2, max_norm=1.0).apply(lambda m: [w.data.copy_(x2) for w in m.parameters()])
-x1 = m1(t.tensor([0, 1]))
+x1 = m1(t.tensor([[0, 1]]))
 """,
     "the gradient by a huge logcumsumexp": """
 x1 = t.tensor([[1e+30]], requires_grad=True)
