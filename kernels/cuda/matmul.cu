@@ -426,6 +426,15 @@ int64_t library_workspace(const dt_stream* stream, const MatrixProduct& p) {
 
 enum class Way { kNothing, kVector, kSmall, kBatched, kThin, kDeep, kLibrary, kTiled };
 
+// Of many small matrices, the smallest would leave a library's tiles mostly empty, and what is
+// little work together takes no longer than its launches.
+Way way_of_many(const MatrixProduct& p, double matrix_work, double work) {
+  constexpr double kSmallest = 16 * 16 * 16, kLittleWork = 1 << 24;
+  const bool is_smallest = matrix_work <= kSmallest && p.m > 1 && p.n > 1;
+  if (cublaslt_can(p) && !is_smallest && work > kLittleWork) return Way::kLibrary;
+  return fits_batched(p, bytes_of(p.dtype)) ? Way::kBatched : Way::kSmall;
+}
+
 // A vector times a matrix is bound by reading the matrix, whatever its size. Few operations take as
 // long as the launches: one plain kernel beats a library that may need two
 // and stages tiles larger than the matrices, of which there may also be many. Thin products are bound by reading one operand, which
@@ -438,8 +447,7 @@ Way way_of(const dt_stream* stream, const MatrixProduct& p) {
   if (is_vector_product(stream, p)) return Way::kVector;
   const double matrix_work = static_cast<double>(p.m) * p.n * p.k, work = matrix_work * p.batch;
   if (work <= kSmallWork && p.k <= kSmallDepth) return Way::kSmall;
-  if (matrix_work <= kSmallMatrix)
-    return fits_batched(p, bytes_of(p.dtype)) ? Way::kBatched : Way::kSmall;
+  if (matrix_work <= kSmallMatrix) return way_of_many(p, matrix_work, work);
   if (!is_floating(p.dtype)) return Way::kTiled;
   if ((p.n <= kThin && p.a.col == 1) || (p.m <= kThin && p.b.row == 1)) return Way::kThin;
   if (is_deep(p)) return Way::kDeep;
