@@ -6,6 +6,10 @@ and gives; a callback becomes the C function that packs what the library gives i
 
 from __future__ import annotations
 
+import functools
+import pathlib
+import re
+
 from . import cabi
 from .cabi import Parameter
 from .model import Argument, Kind, SchemaError
@@ -35,6 +39,14 @@ _LISTS = {
 
 def generate(plan: Plan) -> dict[str, str]:
     return {"wrappers/table/functions.gen.c": _Table(plan).text()}
+
+
+@functools.cache
+def _room() -> tuple[int, ...]:
+    """How many arguments, cells of theirs and cells of results a call has room for."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "wrappers/table/table.h").read_text()
+    words = ("ARGS", "CELLS", "RESULTS")
+    return tuple(int(re.search(rf"DTT_MAX_{word} = (\d+)", text)[1]) for word in words)
 
 
 def cells(kind: Kind) -> tuple[str, ...]:
@@ -168,7 +180,8 @@ class _Table:
         results, n_results = self.result_items(c)
         initial = [x for s in c.slots for x in self.initial(s)]
         n_cells = len(initial)
-        if n_cells > 64 or n_args > 32 or sum(map(result_cells, c.results)) > 8:
+        counts = (n_args, n_cells, sum(map(result_cells, c.results)))
+        if any(n > most for n, most in zip(counts, _room(), strict=True)):
             raise SchemaError(f"table: {c.c_name} has more arguments than table.h has room for")
         start = self.share("dtt_cell", "cells", [f"  {', '.join(initial)},"]) if initial else "NULL"
         less, told_by = self.next.get(c.c_name, ("", 0))

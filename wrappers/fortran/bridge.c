@@ -12,6 +12,8 @@
 typedef dtt_frame frame;
 typedef const CFI_cdesc_t any;
 
+_Static_assert(sizeof(frame) == 94 * sizeof(int64_t), "runtime.f90 declares the frame's words");
+
 /* ---- objects: every variable has a handle of its own */
 
 /* A handle whose object is gone stays what it is: calls will say so. 0: there is no other one. */
