@@ -18,7 +18,7 @@ from .text import GENERATED, call
 
 _TOP = f"""\
 /* {GENERATED} */
-#include "wrappers/table/frame.h"
+#include "wrappers/table/array.h"
 
 #include <math.h>
 """
@@ -80,6 +80,8 @@ class _Table:
         # An overload comes before the one that leads to it.
         for c in sorted(self.plan.calls, key=lambda c: c.c_name in self.next):
             parts += [self.adapter(c), self.function(c)]
+        for c in self.plan.arrays:
+            parts += [self.adapter(c, f"dtt_{c.member or c.free}"), self.function(c)]
         parts += [*self.lists(), self.functions(), self.handles()]
         return "\n".join(parts)
 
@@ -230,7 +232,7 @@ class _Table:
         literal = cabi.literal(Argument(s.name, Kind(kind.base, kind.name), default=value))[0]
         return [f"{{.p = (void *){literal}}}" if kind.base == "str" else f"{{{literal}}}"]
 
-    def adapter(self, c: Call) -> str:
+    def adapter(self, c: Call, c_name: str = "") -> str:
         lines, passed, at = [], [], 0
         for i in c.inputs:
             values: list[tuple[Parameter, str]] = []
@@ -245,7 +247,7 @@ class _Table:
         before, outs, after = self.outs(c)
         used = "" if at else "  (void)a;\n"
         used += "" if c.results else "  (void)r;\n"
-        run = call(f"  status = {c.c_name}(", [*passed, *outs], ");")
+        run = call(f"  status = {c_name or c.c_name}(", [*passed, *outs], ");")
         body = "\n".join([*(f"  {line}" for line in [*before, *lines, "dt_status status;"]), run])
         head = f"static dt_status call_{c.function.name}(const dtt_cell *a, dtt_cell *r) {{"
         tail = "".join(f"  {line}\n" for line in after)
@@ -300,6 +302,7 @@ class _Table:
     def functions(self) -> str:
         rows = [f"  &function_{c.function.name}," for c in self.plan.calls]
         rows += [f"  &dtt_{name}," for name in _LISTS]
+        rows += [f"  &function_{c.function.name}," for c in self.plan.arrays]
         return "\n".join(["const dtt_function* const dtt_functions[] = {", *rows, "  NULL};\n"])
 
     def handles(self) -> str:

@@ -94,18 +94,6 @@ void dtf_message(dtt_cell* out) {
   out[0].p = (void*)text, out[1].i = (int64_t)strlen(text);
 }
 
-/* ---- arrays */
-
-int32_t dtf_from_array(frame* f, any* a) {
-  const dtt_array array = seen(a);
-  return dtt_from_array(&array, (dt_tensor**)&f->args->p);
-}
-
-int32_t dtf_to_array(void* x, any* a) {
-  const dtt_array array = seen(a);
-  return dtt_to_array(x, &array);
-}
-
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
 
 /* Of tensors, a list or one. */
