@@ -50,8 +50,10 @@ typedef float Quad __attribute__((vector_size(16)));
 typedef double Pair __attribute__((vector_size(16)));
 
 inline void transpose(Quad (&r)[4]) {
-  const Quad a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5), b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
-  const Quad c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7), d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+  const Quad a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+             b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+  const Quad c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7),
+             d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
   r[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
   r[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
   r[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
@@ -66,14 +68,13 @@ inline void transpose(Pair (&r)[2]) {
 
 // `old` with the first (or the last) half of `even` in its places 0, 2, ...
 inline Quad replace_even(Quad even, Quad old, bool last) {
-  const Quad twice =
-      last ? __builtin_shufflevector(even, even, 2, 2, 3, 3) : __builtin_shufflevector(even, even, 0, 0, 1, 1);
+  const Quad twice = last ? __builtin_shufflevector(even, even, 2, 2, 3, 3)
+                          : __builtin_shufflevector(even, even, 0, 0, 1, 1);
   return __builtin_shufflevector(twice, old, 0, 5, 2, 7);
 }
 inline Pair replace_even(Pair even, Pair old, bool last) {
   return last ? __builtin_shufflevector(even, old, 1, 3) : __builtin_shufflevector(even, old, 0, 3);
 }
-
 
 template <class T>
 struct SmallVector;

@@ -134,7 +134,8 @@ class Handful {
     const List x = List{} + item.both;
 #pragma GCC unroll 8
     for (int i = kVectors - 1; i >= 0; --i) {
-      const List before = one_up(i > 0 ? list_[i - 1] : List{}, list_[i], std::make_index_sequence<kWidth>());
+      const List before =
+          one_up(i > 0 ? list_[i - 1] : List{}, list_[i], std::make_index_sequence<kWidth>());
       const List lower = list_[i] < x ? list_[i] : x;
       list_[i] = lower > before ? lower : before;
     }
