@@ -112,8 +112,8 @@ static void drop_object(void* object) {
 
 static PyObject* from_view(PyObject* owner, const Py_buffer* view) {
   const dt_dtype dtype = dtype_of_format(view->format, view->itemsize);
-  int64_t sizes[MAX_DIMS], strides[MAX_DIMS], last = 0;
-  if (!dtype || view->ndim > MAX_DIMS || !view->len) Py_RETURN_NONE;
+  int64_t sizes[DT_TENSOR_MAX_DIMS], strides[DT_TENSOR_MAX_DIMS], last = 0;
+  if (!dtype || view->ndim > DT_TENSOR_MAX_DIMS || !view->len) Py_RETURN_NONE;
   const int is_row_major = PyBuffer_IsContiguous(view, 'C');
   for (int d = 0; d < view->ndim; d++) {
     if (view->strides[d] < 0 || view->strides[d] % view->itemsize) Py_RETURN_NONE;
