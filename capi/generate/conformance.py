@@ -32,7 +32,7 @@ class C(Language):
     named = ".{} = {}"
     tensor = "a_{}"
     sizes, reals = "T_DIMS({})", "T_REALS({})"
-    made = ("dt_tensor *{} = make(", ");")
+    made = "dt_tensor *{} = {};"
     expected = ("expect(", ");")
     count, entry = "expect_count({}, {});", "T_tensor_list_get({}, {})"
     same, backward, grad = "expect_bool({}, {});", "T_backward(T_sum({}));", "T_grad({})"
@@ -72,7 +72,7 @@ class C(Language):
         return required + named
 
     def expression(self, c: Call, values: dict[str, str]) -> str:
-        return f"T_{c_header.short_name(c)}({', '.join(self.arguments(c, values))})"
+        return call(f"T_{c_header.short_name(c)}(", self.arguments(c, values), ")")
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         return [self.expression(c, values) + ";", f"expect_error({json.dumps(message)});"]
@@ -91,7 +91,7 @@ class Cpp(Language):
     top = f'// {GENERATED}\n#include "tests/conformance/check.hpp"\n\nnamespace {{'
     around = "\n// {name}\nvoid case_{number}() {{\n{body}\n}}"
     tensor = "a_{}"
-    made = ("const dt::Tensor {} = make(", ");")
+    made = "const dt::Tensor {} = {};"
     expected = ("expect(", ");")
     count, entry = "expect_true({}.size() == {});", "{}[{}]"
     same, backward, grad = "expect_true({} == {});", "{}.sum().backward();", "{}.grad()"
@@ -118,7 +118,7 @@ class Cpp(Language):
 
     def called(self, c: Call, values: dict[str, str]) -> tuple[str, list[str]]:
         given = list(c.slots)
-        while given[-1].name not in values:
+        while given and given[-1].name not in values:
             given.pop()
         arguments = [values.get(a.name) or _cpp_default(a) for a in given]
         printer = cpp.Printer(c)
@@ -127,7 +127,9 @@ class Cpp(Language):
         return "::".join(["dt", *filter(None, [printer.namespace]), printer.name]) + "(", arguments
 
     def expression(self, c: Call, values: dict[str, str]) -> str:
-        """Of a function with options: C++20 has names for the members of structs."""
+        """C++20 has names for the members of structs."""
+        if not c.structs:
+            return call(*self.called(c, values), ")")
         given = [values.get(a.name) or _cpp_default(a) for a in c.slots if not a.struct]
         for i in c.structs:
             named = [f".{a.name} = {values[a.name]}" for a in i.slots if a.name in values]
@@ -135,12 +137,11 @@ class Cpp(Language):
         return f"dt::{c.namespaces[0]}::{cpp.Printer(c).name}({', '.join(given)})"
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        run = call(*self.called(c, values), ");")
-        return [f"expect_error({json.dumps(message)}, [&] {{ {run} }});"]
+        run = self.expression(c, values)
+        return [f"expect_error({json.dumps(message)}, [&] {{ {run}; }});"]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        head, arguments = self.called(c, values)
-        return [call(f"const auto result = {head}", arguments, ");")]
+        return [f"const auto result = {self.expression(c, values)};"]
 
 
 def _cpp_default(a: Slot) -> str:
@@ -157,7 +158,7 @@ class Lua(Language):
     named, word = "{} = {}", staticmethod(lua_name)
     tensor = "{}"
     takes_one = True
-    made = ("local {} = check.make(", ")")
+    made = "local {} = {}"
     expected = ("check.tensor(", ")")
     count, entry = "check.same(#{}, {})", "{0}[{2}]"
     same, backward, grad = "check.same({}, {})", "{}:sum():backward()", "{}.grad"
@@ -188,23 +189,24 @@ class Lua(Language):
     def list(self, a: Slot, parts: list[str]) -> str:
         return "{" + ", ".join(parts) + "}"
 
-    def called(self, c: Call, values: dict[str, str]) -> tuple[str, list[str]]:
-        arguments, named = self.given(c, values)
-        arguments += ["{" + ", ".join(named) + "}"] if named else []
+    def expression(self, c: Call, values: dict[str, str]) -> str:
+        return self.called(c, *self.given(c, values))
+
+    def called(self, c: Call, arguments: list[str], named: list[str]) -> str:
+        arguments = [*arguments, "{" + ", ".join(named) + "}"] if named else arguments
         if c.function.as_property:
-            return f"({arguments[0]}.{c.member}", []
+            return f"{arguments[0]}.{c.member}"
         if not c.namespaces:
-            return f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:]
+            return call(f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:], ")")
         space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
-        return f"dt.{space}{lua_name(c.free)}(", arguments
+        return call(f"dt.{space}{lua_name(c.free)}(", arguments, ")")
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        run = call(*self.called(c, values), ")")
-        return [self.fails.format(json.dumps(message), run)]
+        return [self.fails.format(json.dumps(message), self.expression(c, values))]
 
     def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        head, arguments = self.called(c, values)
-        return [call((f"local {', '.join(names)} = " if names else "") + head, arguments, ")")]
+        head = f"local {', '.join(names)} = " if names else ""
+        return [head + self.expression(c, values)]
 
     called_for = run
 
@@ -217,12 +219,16 @@ class Go(Language):
     named, word = "{}: {}", staticmethod(go.exported)
     tensor = "a_{}"
     sizes, reals = "[]int{{{}}}", "[]float64{{{}}}"
-    made = ("{} := tensor(", ")")
+    made = "{} := dt.Must({})"
     expected = ("expect(t, ", ")")
     count, entry, same = "same(t, len({}), {})", "{}[{}]", "same(t, {}, {})"
     backward, grad = "check(t, dt.Must({}.Sum()).Backward())", "dt.Must({}.Grad())"
     tells_stories, absent, none = True, "same(t, {} == nil, true)", "0"
     path, loop = "file({})", ("for i := 0; i < {}; i++ {{", "}")
+    threads = (
+        ('t.Run("", func(t *testing.T) {{\n\tt.Parallel()', "})"),
+        ("for i := 0; i < {}; i++ {{", "}"),
+    )
     scopes = {
         "no_grad": ("check(t, dt.NoGrad(func() error {{", "\treturn nil\n}))"),
         "autocast": (
@@ -309,7 +315,7 @@ contains"""
     sizes, reals = "[integer :: {}]", "[real(real64) :: {}]"
     flags = (".false.", ".true.")
     tensor = "a_{}"
-    made = ("type(tensor) :: {0}\n{0} = make(", ")")
+    made = "type(tensor) :: {0}\n{0} = {1}"
     expected = ("call expect(", ")")
     count, entry = "call expect_true(size({}) == {}, 'size')", "{0}({2})"
     same = "call expect_true({} .eqv. {}, 'the result')"
@@ -321,6 +327,7 @@ contains"""
     braces = "[{}]"
     operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
     loop = ("integer :: i\ndo i = 1, {}", "end do")
+    threads = (loop, ("!$omp parallel do num_threads({})", "!$omp end parallel do"))
     hook, callbacks_fail = "case_{{number}}_{}", False
 
     def bottom(self, count: int) -> list[str]:
@@ -340,11 +347,16 @@ contains"""
 
     @staticmethod
     def ordered(lines: list[str]) -> list[str]:
-        """Declarations come first."""
-        lines = [x for y in lines for x in ([y] if y.startswith("block") else y.splitlines())]
-        return sorted(
-            lines, key=lambda x: re.match(r"\w+(\(.*?\))?(, .*)? :: ", x.lstrip()) is None
-        )
+        """Declarations come first, but those of a block stay in it."""
+        first, others, depth = [], [], 0
+        for line in (x for y in lines for x in y.splitlines()):
+            depth += (line.lstrip() == "block") - (line.lstrip() == "end block")
+            declares = re.match(r"\w+(\(.*?\))?(, .*)? :: ", line.lstrip())
+            if declares and not depth:
+                first.append(line.lstrip())
+            else:
+                others.append(line)
+        return first + others
 
     def text(self, words: str) -> str:
         return " // char(0) // ".join(map(fortran.quoted, words.split("\0")))
@@ -361,7 +373,7 @@ contains"""
         )
 
     def grouped(self, lines: list[str]) -> list[str]:
-        return ["\n".join(["block", *self.inner(self.ordered(lines)), "end block"])]
+        return ["block", *self.inner(self.ordered(lines)), "end block"]
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         """Errors inside of one end the program."""

@@ -23,7 +23,7 @@ _OBJECT = ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))")
 _ADDRESS = "call dtf_give(f, {i}, transfer(c_funloc({x}), 0_int64))"
 _ARGUMENTS = {
     "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT, "tensor[]": _OBJECT,
-    "callback": ("procedure(dt_{name})", _ADDRESS),
+    "callback": ("procedure(dt_{name})", _ADDRESS), "pointer": ("type(*), dimension(..)",),
     "i64": ("type(*), dimension(..)",), "i64[]": ("type(*)",), "enum": ("integer",),
     "f64": ("real(real64)",), "f64[]": ("real(real64)",), "bool": ("logical",), "bool[]": ("logical",),
     **dict.fromkeys(("str", "str[]", "path", "bytes", "device"), ("character(*)",)),
@@ -98,8 +98,9 @@ subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
 
 def generate(plan: Plan) -> dict[str, str]:
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
-    functions = [c for c in plan.calls if not is_method(c)]
+    functions = [c for c in (*plan.calls, *plan.arrays) if not is_method(c)]
     operators = [_operator(c) for c in plan.calls if _sign(c)]
+    places = [*enumerate(plan.calls), *enumerate(plan.arrays, len(plan.calls) + 2)]
     parts = [
         f"! {GENERATED}",
         types,
@@ -115,7 +116,7 @@ def generate(plan: Plan) -> dict[str, str]:
         _GIVE.format("\n  ".join(f"type is ({n})\n    call dtf_give(f, i, x)" for n in _SCALARS)),
         *map(_copies, plan.classes),
         *(procedure for _, procedure in operators),
-        *(_procedure(c, i) for i, c in enumerate(plan.calls)),
+        *(_procedure(c, i) for i, c in places),
         _dispatch(plan),
         "end module\n",
         "! PyTorch's names, defaults and numbers: docs/fortran.md.",
@@ -179,9 +180,8 @@ def _enum(e: Enum) -> str:
 
 
 def _class(c: Class, plan: Plan) -> str:
-    own = [x for x in plan.calls if is_method(x) and x.function.method == c.name]
-    methods = [f"{x.member} => dt_{x.function.name}" for x in own]
-    methods += ["to_array => dt_tensor_to_array"] if c.name == "tensor" else []
+    calls = [x for x in (*plan.calls, *plan.arrays) if x.function.method == c.name]
+    methods = [f"{x.member} => dt_{x.function.name}" for x in calls if is_method(x)]
     bound = "\n".join(f"  procedure :: {m}" for m in methods)
     return f"""\
 {_comment(c.handle.doc)}
@@ -291,7 +291,8 @@ def _dummy(s: Slot, is_this: bool) -> str:
         raise SchemaError(f"fortran: a value of kind {s.kind.key}")
     words = [_typed(_ARGUMENTS[_key(s.kind)][0], s.kind)]
     words[0] = words[0].replace("type(", "class(") if is_this else words[0]
-    words += ["intent(in)"] if s.kind.base != "callback" else []
+    intent = "inout" if s.kind.base == "pointer" and s.written else "in"
+    words += [f"intent({intent})"] if s.kind.base != "callback" else []
     words += ["optional"] if _may_be_absent(s) else []
     return f"{', '.join(words)} :: {s.name}{'(:)' if s.kind.list else ''}"
 

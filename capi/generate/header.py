@@ -66,6 +66,9 @@ _TOP = f"""\
 #define DT_API_VERSION @LEVEL@
 #endif
 
+/* How many dimensions a tensor of this release has at most. */
+#define DT_TENSOR_MAX_DIMS @DIMS@
+
 /* Where a function comes from: DT_BUILD for the library itself, DT_STATIC to link its archive. */
 #ifndef DT_API
 #if defined(_WIN32) && defined(DT_BUILD)
@@ -120,16 +123,24 @@ _OPTIONS = """\
  * the _INIT macro, or call dt_NAME_options_init(&options, sizeof options), which does the same. */
 """
 
-CMAKE = pathlib.Path(__file__).resolve().parents[2] / "CMakeLists.txt"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def version() -> str:
     """The release, which the project's CMakeLists.txt knows."""
-    return re.search(r"project\(dumbtorch VERSION (\d+\.\d+\.\d+)", CMAKE.read_text())[1]
+    return re.search(
+        r"project\(dumbtorch VERSION (\d+\.\d+\.\d+)", (ROOT / "CMakeLists.txt").read_text()
+    )[1]
+
+
+def max_dims() -> str:
+    """What core and kernels share knows it."""
+    return re.search(r"DT_MAX_DIMS = (\d+)", (ROOT / "kernels/abi.h").read_text())[1]
 
 
 def generate(schema: Schema) -> dict[str, str]:
     top = _TOP.replace("@LEVEL@", str(schema.api_level)).replace("@VERSION@", version())
+    top = top.replace("@DIMS@", max_dims())
     for name, number in zip(("MAJOR", "MINOR", "PATCH"), version().split("."), strict=True):
         top = top.replace(f"@{name}@", number)
     parts = [top]

@@ -35,7 +35,7 @@ class Language:
     flags = ("false", "true")
     tensor = ""  # the variable of a tensor
     sizes = reals = "{{{}}}"  # its sizes, its elements
-    made: tuple[str, str]  # around dtype, shape, elements and requires_grad: a statement
+    made = ""  # the statement that makes one: the variable, a call of from_numbers
     expected: tuple[str, str]  # around what was got, dtype, shape and elements
     count = entry = same = backward = grad = ""
     takes_one = False  # one number where a list is meant
@@ -61,9 +61,11 @@ class Language:
     scopes: ClassVar[dict[str, tuple[str, str]]] = {}  # the lines around steps
     none = ""  # where autocast takes a dtype
     loop = ("", "")  # the lines around what is done many times
+    threads: tuple[tuple[str, str], ...] = ()  # around what several threads do, from the inside out
 
     def program(self, plan: Plan, calls: list[dict]) -> str:
         cases: list[str] = []
+        self.from_numbers = plan.by_name["from_numbers"]
         for entry in calls:
             cases += filter(None, [self.case(plan, len(cases), entry)])
         for name, lines in stories.told(plan, self) if self.tells_stories else ():
@@ -170,10 +172,11 @@ class Language:
         return self.text(value) if isinstance(value, str) else self.number(kind, value)
 
     def make(self, name: str, value: dict, wants_grad: bool, lines: list[str]) -> str:
+        words = dict(zip(("dtype", "size", "data"), self.literal(value), strict=True))
+        if wants_grad:
+            words["requires_grad"] = self.flags[True]
         variable = self.tensor.format(name)
-        head, tail = self.made
-        flag = self.flags[wants_grad]
-        lines.append(self.line(head.format(variable), [*self.literal(value), flag], tail))
+        lines.append(self.made.format(variable, self.expression(self.from_numbers, words)))
         return variable
 
     def literal(self, tensor: dict) -> list[str]:

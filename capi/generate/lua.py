@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import pathlib
 
-from .plan import Call, Plan
+from .plan import REFLECTED, Call, Class, Plan
 from .text import GENERATED
 
 PRELUDE = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "lua" / "prelude.lua"
@@ -32,14 +32,12 @@ def _names(plan: Plan) -> list[str]:
 
     lines = ["local names = {classes = {"]
     for c in plan.classes:
-        own = [x for x in plan.calls if x.function.method == c.name and not x.returns_this]
         lines += [
             f'{{name = "{c.name}",',
             *rows("methods", [(g.name, g.calls[0]) for g in c.methods]),
         ]
         lines += rows("properties", [(x.member, x) for x in c.properties])
-        lines += rows("operators", [(x.function.operator, x) for x in own if x.function.operator])
-        lines.append("},")
+        lines += ["operators = {", *_operators(plan, c, places), "}},"]
     lines.append("}, namespaces = {")
     for n in plan.namespaces:
         lines += rows(f'["{n.path}"]', [(g.name, g.calls[0]) for g in n.functions])
@@ -48,6 +46,25 @@ def _names(plan: Plan) -> list[str]:
     lists = f"tensor = {len(places)}, tolist = {len(places) + 1}"
     return [*lines, f"}}, {lists}, dtypes = {{{values}}}}}"]
 
+
+def _operators(plan: Plan, c: Class, places: dict[str, int]) -> list[str]:
+    """The function of each event, and those for a number in the first place."""
+    lines = []
+    for x in plan.calls:
+        event = _EVENTS.get(x.function.operator)
+        if x.function.method == c.name and not x.returns_this and event:
+            reflected = [plan.by_name[n] for n in REFLECTED.get(x.function.operator, ())]
+            numbers = ", ".join(str(places[f.c_name]) for f in (x, *reflected))
+            lines.append(f"{event} = {{{numbers}}},")
+    return lines
+
+
+# Python's special methods as Lua's. Of comparisons Lua makes truth values.
+_EVENTS = {
+    "call": "call", "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "idiv",
+    "mod": "mod", "pow": "pow", "and": "band", "or": "bor", "xor": "bxor", "lshift": "shl",
+    "rshift": "shr", "neg": "unm", "invert": "bnot",
+}  # fmt: skip
 
 _KEYWORDS = set(
     "and break do else elseif end false for function goto if in local nil not or repeat return "

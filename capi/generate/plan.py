@@ -41,6 +41,28 @@ REFLECTED = {
 }  # fmt: skip
 
 
+# Of languages whose arrays are handed over where they lie: wrappers/table/array.h does these without the C API.
+ARRAYS = (
+    Function(
+        "from_array",
+        "creation",
+        "A tensor of an array: each element stays at its indices, and in its place in memory, so the strides are the "
+        "array's.",
+        (Argument("array", Kind("pointer"), "Of reals of 4 or 8 bytes, or of integers."),),
+        (Argument("out", Kind("tensor")),),
+    ),
+    Function(
+        "tensor_to_array",
+        "creation",
+        "Fills an array that has the tensor's shape; the elements are converted to its kind.",
+        (Argument("input", Kind("tensor")), Argument("array", Kind("pointer", mutable=True))),
+        (),
+        method="tensor",
+        method_name="to_array",
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Slot:
     """A value that a call's user gives: an argument of the function, or a field of its options.
@@ -222,6 +244,7 @@ class Hook:
 class Plan:
     schema: Schema
     calls: tuple[Call, ...]
+    arrays: tuple[Call, ...]
     classes: tuple[Class, ...]
     namespaces: tuple[Namespace, ...]
     hooks: tuple[Hook, ...]
@@ -247,6 +270,7 @@ def lower(schema: Schema) -> Plan:
     return Plan(
         schema=schema,
         calls=calls,
+        arrays=tuple(_call(schema, f) for f in ARRAYS),
         classes=tuple(_class(h, calls) for h in schema.handles.values()),
         namespaces=_namespaces(calls),
         hooks=tuple(_hook(c) for c in schema.callbacks.values()),

@@ -179,8 +179,9 @@ def _handle(schema: Schema, handle: str) -> list[str]:
     return lines
 
 
-# What tensor_type.c has, and what is made of it.
-_IN_C = """\
+# The members of Tensor that wrappers/python/tensor_type.c defines by hand, and those that _tensor.py makes of them
+# without a `def`: there is no source in Python to read their signatures from.
+_MEMBERS_WITHOUT_SOURCE = """\
 def size(self, dim=None) -> Any: ...
 def stride(self, dim=None) -> Any: ...
 def nelement(self) -> builtins.int: ...
@@ -218,7 +219,11 @@ def _tensor(schema: Schema) -> str:
         "layout, memory_format, preserve_format\n"
     )
     lines += ["class TensorNames:", *_indent(_members(names)), ""]
-    lines += ["class Tensor(TensorNames):", *_indent(_members(written)), *_indent(_IN_C)]
+    lines += [
+        "class Tensor(TensorNames):",
+        *_indent(_members(written)),
+        *_indent(_MEMBERS_WITHOUT_SOURCE),
+    ]
     known = {n.name for n in written.body if isinstance(n, ast.FunctionDef)}
     known |= {"size", "stride", "requires_grad"}
     overloads = _overloaded_methods()

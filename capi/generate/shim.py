@@ -266,72 +266,55 @@ def _out_names(r: Argument) -> list[str]:
     return [name for _, name in cabi.result(r)]
 
 
+# The C++ value N_ of an argument N, by kind. `c` is its type in C, `cpp` in core; its sentence has `name` in it.
+_ARGUMENTS = {
+    **dict.fromkeys(
+        ("tensor", "handle"), "const Pin<{c}> {n}_pin({n}, {name}); auto& {n}_ = *{n}_pin;"
+    ),
+    **dict.fromkeys(
+        ("tensor?", "handle?"),
+        "const OptionalPin<{c}> {n}_pin({n}, {name}); auto& {n}_ = *{n}_pin;",
+    ),
+    "tensor[]": "const TensorArray {n}_array({n}, {n}_n, {name}); const TensorList {n}_ = {n}_array;",
+    "tensor?[]": "const TensorArray {n}_array({n}, {n}_n, {name}, kMayBeAbsent); "
+    "const TensorList {n}_ = {n}_array;",
+    "tensor[]?": "const OptionalTensorArray {n}_array({n}, {n}_n, {name}); "
+    "const auto {n}_ = {n}_array.list();",
+    "operand": "const Operand {n}_ = operand({n}, {n}_kind, {n}_i, {n}_f, {name});",
+    "operand?": "const auto {n}_ = optional_operand({n}, {n}_kind, {n}_i, {n}_f, {name});",
+    "scalar": "const Scalar {n}_ = scalar({n}_kind, {n}_i, {n}_f, {name});",
+    "scalar?": "const auto {n}_ = optional_scalar({n}_kind, {n}_i, {n}_f, {name});",
+    **dict.fromkeys(("i64", "f64"), "const auto {n}_ = {n};"),
+    **dict.fromkeys(("i64?", "f64?"), "const auto {n}_ = optional_number({n});"),
+    **dict.fromkeys(("i64[]", "f64[]"), "const auto {n}_ = list({n}, {n}_n, {name});"),
+    **dict.fromkeys(("i64[]?", "f64[]?"), "const auto {n}_ = optional_list({n}, {n}_n, {name});"),
+    "bool": "const bool {n}_ = {n} != 0;",
+    "bool?": "const auto {n}_ = optional_bool({n});",
+    "bool[]": "const auto {n}_ = flags({n}, {n}_n, {name});",
+    **dict.fromkeys(("str", "path"), "const std::string {n}_ = string({n}, {name});"),
+    "str?": "const auto {n}_ = optional_string({n});",
+    "str[]": "const auto {n}_ = strings({n}, {n}_n, {name});",
+    "str[]?": "const auto {n}_ = optional_strings({n}, {n}_n, {name});",
+    "bytes": "const Bytes {n}_ = bytes({n}, {n}_n, {name});",
+    "enum": "const {cpp} {n}_ = enum_value<{cpp}>({n}, {name});",
+    "enum?": "const {cpp} {n}_ = optional_enum<{cpp}>({n}, {name});",
+    "device": "const Device {n}_ = device({n}_type, {n}_index, {name});",
+    "device?": "const Device {n}_ = optional_device({n}_type, {n}_index, {name});",
+    "options": "const auto {n}_ = read({n}, {name});",
+    "callback": "const auto {n}_ = wrap({n}, {n}_owner, {name});",
+    "callback?": "const auto {n}_ = {n} ? wrap({n}, {n}_owner, {name}) : {function}();",
+}
+
+
 def _argument(schema: Schema, a: Argument) -> str:
-    n, name, kind = a.name, f'"{a.name}"', a.kind
-    cpp = coretypes.type_name(schema, kind) if kind.base in ("enum", "handle") else ""
-    c = cabi.type_name(kind)
-    match kind.key:
-        case "tensor" | "handle":
-            return f"const Pin<{c}> {n}_pin({n}, {name}); auto& {n}_ = *{n}_pin;"
-        case "tensor?" | "handle?":
-            return f"const OptionalPin<{c}> {n}_pin({n}, {name}); auto& {n}_ = *{n}_pin;"
-        case "tensor[]":
-            return f"const TensorArray {n}_array({n}, {n}_n, {name}); const TensorList {n}_ = {n}_array;"
-        case "tensor?[]":
-            return (
-                f"const TensorArray {n}_array({n}, {n}_n, {name}, kMayBeAbsent); "
-                f"const TensorList {n}_ = {n}_array;"
-            )
-        case "tensor[]?":
-            return f"const OptionalTensorArray {n}_array({n}, {n}_n, {name}); const auto {n}_ = {n}_array.list();"
-        case "operand":
-            return f"const Operand {n}_ = operand({n}, {n}_kind, {n}_i, {n}_f, {name});"
-        case "operand?":
-            return f"const auto {n}_ = optional_operand({n}, {n}_kind, {n}_i, {n}_f, {name});"
-        case "scalar":
-            return f"const Scalar {n}_ = scalar({n}_kind, {n}_i, {n}_f, {name});"
-        case "scalar?":
-            return f"const auto {n}_ = optional_scalar({n}_kind, {n}_i, {n}_f, {name});"
-        case "i64[]" | "f64[]":
-            return f"const auto {n}_ = list({n}, {n}_n, {name});"
-        case "i64[]?" | "f64[]?":
-            return f"const auto {n}_ = optional_list({n}, {n}_n, {name});"
-        case "i64?" | "f64?":
-            return f"const auto {n}_ = optional_number({n});"
-        case "bool?":
-            return f"const auto {n}_ = optional_bool({n});"
-        case "bool[]":
-            return f"const auto {n}_ = flags({n}, {n}_n, {name});"
-        case "bool":
-            return f"const bool {n}_ = {n} != 0;"
-        case "i64" | "f64":
-            return f"const auto {n}_ = {n};"
-        case "str" | "path":
-            return f"const std::string {n}_ = string({n}, {name});"
-        case "str?":
-            return f"const auto {n}_ = optional_string({n});"
-        case "str[]":
-            return f"const auto {n}_ = strings({n}, {n}_n, {name});"
-        case "str[]?":
-            return f"const auto {n}_ = optional_strings({n}, {n}_n, {name});"
-        case "bytes":
-            return f"const Bytes {n}_ = bytes({n}, {n}_n, {name});"
-        case "enum":
-            return f"const {cpp} {n}_ = enum_value<{cpp}>({n}, {name});"
-        case "enum?":
-            return f"const {cpp} {n}_ = optional_enum<{cpp}>({n}, {name});"
-        case "device":
-            return f"const Device {n}_ = device({n}_type, {n}_index, {name});"
-        case "device?":
-            return f"const Device {n}_ = optional_device({n}_type, {n}_index, {name});"
-        case "options":
-            return f"const auto {n}_ = read({n}, {name});"
-        case "callback":
-            return f"const auto {n}_ = wrap({n}, {n}_owner, {name});"
-        case "callback?":
-            wrapped = f"wrap({n}, {n}_owner, {name})"
-            return f"const auto {n}_ = {n} ? {wrapped} : {text.camel(kind.name)}();"
-    raise KeyError(kind.key)
+    kind = a.kind
+    return _ARGUMENTS[kind.key].format(
+        n=a.name,
+        name=f'"{a.name}"',
+        c=cabi.type_name(kind),
+        cpp=coretypes.type_name(schema, kind) if kind.base in ("enum", "handle") else "",
+        function=text.camel(kind.name),
+    )
 
 
 def _call(schema: Schema, f: Function) -> list[str]:

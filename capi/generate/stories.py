@@ -20,8 +20,9 @@ def told(plan: Plan, language):
         if (fails and not language.callbacks_fail) or (None in values and not language.open):
             continue
         story = Story(plan, language, name)
-        lines, about = story.lines(steps), [s for s in steps if s.get("wrong")]
-        if not about or any(map(story.call, about)):
+        lines = story.lines(steps)
+        about = [s for s in steps if s.get("wrong") or "loosely" in s or "threads" in s]
+        if not about or any(map(story.step, about)):
             yield name, lines
 
 
@@ -47,8 +48,12 @@ class Story:
     def step(self, step: dict) -> list[str]:
         if "call" in step:
             return self.call(step)
+        if "loosely" in step:
+            return self.loosely(step)
         if "scope" in step:
             return self.scope(step)
+        if "threads" in step:
+            return self.threads(step)
         if "repeat" in step:
             head, tail = self.language.loop
             body = self.language.inner(self.lines(step["steps"]))
@@ -62,6 +67,24 @@ class Story:
             self.kinds[step["make"]] = Kind("tensor")
             return lines
         return self.same(step["same"], step["value"])
+
+    def loosely(self, step: dict) -> list[str]:
+        language, c = self.language, self.plan.by_name[step["loosely"]]
+        self.kinds["result"] = c.results[0].kind
+        if not language.assigned or not language.braces or not language.fails:
+            return []
+        values = [language.raw(self.plain(x)) for x in step["values"]]
+        named = {key: language.raw(self.plain(x)) for key, x in step["named"].items()}
+        made = language.called(c, values, [language.named.format(*x) for x in named.items()])
+        if step["error"]:
+            return [language.fails.format(language.text(step["error"]), made)]
+        return [language.assigned.format(made)]
+
+    def threads(self, step: dict) -> list[str]:
+        lines = self.language.grouped(self.lines(step["steps"]))
+        for head, tail in self.language.threads:
+            lines = [head.format(step["threads"]), *self.language.inner(lines), tail]
+        return lines if self.language.threads else []
 
     def call(self, step: dict) -> list[str]:
         c = self.plan.by_name.get(step["call"])

@@ -6,6 +6,10 @@ and gives; a callback becomes the C function that packs what the library gives i
 
 from __future__ import annotations
 
+import functools
+import pathlib
+import re
+
 from . import cabi
 from .cabi import Parameter
 from .model import Argument, Kind, SchemaError
@@ -14,7 +18,7 @@ from .text import GENERATED, call
 
 _TOP = f"""\
 /* {GENERATED} */
-#include "wrappers/table/frame.h"
+#include "wrappers/table/array.h"
 
 #include <math.h>
 """
@@ -35,6 +39,14 @@ _LISTS = {
 
 def generate(plan: Plan) -> dict[str, str]:
     return {"wrappers/table/functions.gen.c": _Table(plan).text()}
+
+
+@functools.cache
+def _room() -> tuple[int, ...]:
+    """How many arguments, cells of theirs and cells of results a call has room for."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "wrappers/table/table.h").read_text()
+    words = ("ARGS", "CELLS", "RESULTS")
+    return tuple(int(re.search(rf"DTT_MAX_{word} = (\d+)", text)[1]) for word in words)
 
 
 def cells(kind: Kind) -> tuple[str, ...]:
@@ -68,6 +80,8 @@ class _Table:
         # An overload comes before the one that leads to it.
         for c in sorted(self.plan.calls, key=lambda c: c.c_name in self.next):
             parts += [self.adapter(c), self.function(c)]
+        for c in self.plan.arrays:
+            parts += [self.adapter(c, f"dtt_{c.member or c.free}"), self.function(c)]
         parts += [*self.lists(), self.functions(), self.handles()]
         return "\n".join(parts)
 
@@ -168,7 +182,8 @@ class _Table:
         results, n_results = self.result_items(c)
         initial = [x for s in c.slots for x in self.initial(s)]
         n_cells = len(initial)
-        if n_cells > 64 or n_args > 32 or sum(map(result_cells, c.results)) > 8:
+        counts = (n_args, n_cells, sum(map(result_cells, c.results)))
+        if any(n > most for n, most in zip(counts, _room(), strict=True)):
             raise SchemaError(f"table: {c.c_name} has more arguments than table.h has room for")
         start = self.share("dtt_cell", "cells", [f"  {', '.join(initial)},"]) if initial else "NULL"
         less, told_by = self.next.get(c.c_name, ("", 0))
@@ -217,7 +232,7 @@ class _Table:
         literal = cabi.literal(Argument(s.name, Kind(kind.base, kind.name), default=value))[0]
         return [f"{{.p = (void *){literal}}}" if kind.base == "str" else f"{{{literal}}}"]
 
-    def adapter(self, c: Call) -> str:
+    def adapter(self, c: Call, c_name: str = "") -> str:
         lines, passed, at = [], [], 0
         for i in c.inputs:
             values: list[tuple[Parameter, str]] = []
@@ -232,7 +247,7 @@ class _Table:
         before, outs, after = self.outs(c)
         used = "" if at else "  (void)a;\n"
         used += "" if c.results else "  (void)r;\n"
-        run = call(f"  status = {c.c_name}(", [*passed, *outs], ");")
+        run = call(f"  status = {c_name or c.c_name}(", [*passed, *outs], ");")
         body = "\n".join([*(f"  {line}" for line in [*before, *lines, "dt_status status;"]), run])
         head = f"static dt_status call_{c.function.name}(const dtt_cell *a, dtt_cell *r) {{"
         tail = "".join(f"  {line}\n" for line in after)
@@ -287,6 +302,7 @@ class _Table:
     def functions(self) -> str:
         rows = [f"  &function_{c.function.name}," for c in self.plan.calls]
         rows += [f"  &dtt_{name}," for name in _LISTS]
+        rows += [f"  &function_{c.function.name}," for c in self.plan.arrays]
         return "\n".join(["const dtt_function* const dtt_functions[] = {", *rows, "  NULL};\n"])
 
     def handles(self) -> str:

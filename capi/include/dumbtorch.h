@@ -53,6 +53,9 @@
 #define DT_API_VERSION 1
 #endif
 
+/* How many dimensions a tensor of this release has at most. */
+#define DT_TENSOR_MAX_DIMS 16
+
 /* Where a function comes from: DT_BUILD for the library itself, DT_STATIC to link its archive. */
 #ifndef DT_API
 #if defined(_WIN32) && defined(DT_BUILD)

@@ -105,12 +105,7 @@ inline void fill_zero_and_beyond(T* y, int64_t count) {
 
 template <class T, size_t... kLane>
 inline Vector<T> pick_lanes(Vector<T> low, Vector<T> high, std::index_sequence<kLane...>) {
-#if defined(__clang__)
   return __builtin_shufflevector(low, high, kLane...);
-#else
-  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-  return __builtin_shuffle(low, high, Vector<Index>{kLane...});
-#endif
 }
 
 // kLanes elements of x, every second one. Nothing behind the last of them is read: the upper half

@@ -377,12 +377,7 @@ constexpr int64_t half_lane(int64_t lane, int64_t distance, bool upper) {
 
 template <int kDistance, bool kUpper, class T, size_t... kLane>
 inline Vector<T> join_halves(Vector<T> a, Vector<T> b, std::index_sequence<kLane...>) {
-#if defined(__clang__)
   return __builtin_shufflevector(a, b, half_lane<T>(kLane, kDistance, kUpper)...);
-#else
-  using Index = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-  return __builtin_shuffle(a, b, Vector<Index>{half_lane<T>(kLane, kDistance, kUpper)...});
-#endif
 }
 
 // reduce_lanes of as many vectors as each has lanes: lane i of the result is that of v[i]. Each

@@ -85,9 +85,15 @@ void add_columns(const T* __restrict x, const ResampleTable<T>& table, int64_t f
     y[i] = sum_of<kTaps>(y[i], [&](int k) { return weight[k * n + i] * x[source[k * n + i]]; });
 }
 
-// Elements at[i] of the window.
+// Elements at[i] of the window. Clang has no shuffle by variables.
 template <bool kNarrow>
 Vector<float> pick(const float* window, Vector<int32_t> at) {
+#if defined(__clang__)
+  Vector<float> picked = {};
+  constexpr int kEnd = (kNarrow ? 1 : 4) * kLanes<float>;  // what is below 0 is not used
+  for (int i = 0; i < kLanes<float>; ++i) picked[i] = window[at[i] & (kEnd - 1)];
+  return picked;
+#else
   using V = Vector<float>;
   constexpr int32_t kVector = kLanes<float>;
   const V a = load(window);
@@ -95,6 +101,7 @@ Vector<float> pick(const float* window, Vector<int32_t> at) {
   const V b = load(window + kVector), c = load(window + 2 * kVector),
           d = load(window + 3 * kVector);
   return at < 2 * kVector ? __builtin_shuffle(a, b, at) : __builtin_shuffle(c, d, at);
+#endif
 }
 
 // The same of a vector of elements whose sources all lie in a window.

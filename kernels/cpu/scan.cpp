@@ -80,12 +80,7 @@ template <class Fold, int kDistance, class T, size_t... kLane>
 DT_MATH Vector<T> scan_lanes(Vector<T> v, std::index_sequence<kLane...> lanes) {
   if constexpr (kDistance < static_cast<int>(sizeof...(kLane))) {
     const Vector<T> nothing = splat(Fold::kNothing);
-#if defined(__clang__)
     const Vector<T> below = __builtin_shufflevector(v, nothing, lane_below<T>(kLane, kDistance)...);
-#else
-    const Vector<T> below =
-        __builtin_shuffle(v, nothing, Vector<int64_t>{lane_below<T>(kLane, kDistance)...});
-#endif
     return scan_lanes<Fold, 2 * kDistance, T>(Fold::join(below, v), lanes);
   } else {
     return v;

@@ -49,43 +49,32 @@ inline VectorF64 multiply_add(VectorF64 a, VectorF64 b, VectorF64 c) {
 typedef float Quad __attribute__((vector_size(16)));
 typedef double Pair __attribute__((vector_size(16)));
 
-#if defined(__clang__)
-#define DT_SHUFFLE4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
-#define DT_SHUFFLE2(a, b, i, j) __builtin_shufflevector(a, b, i, j)
-#else
-typedef int32_t QuadIndex __attribute__((vector_size(16)));
-typedef int64_t PairIndex __attribute__((vector_size(16)));
-#define DT_SHUFFLE4(a, b, i, j, k, l) __builtin_shuffle(a, b, QuadIndex{i, j, k, l})
-#define DT_SHUFFLE2(a, b, i, j) __builtin_shuffle(a, b, PairIndex{i, j})
-#endif
-
 inline void transpose(Quad (&r)[4]) {
-  const Quad a = DT_SHUFFLE4(r[0], r[1], 0, 4, 1, 5), b = DT_SHUFFLE4(r[2], r[3], 0, 4, 1, 5);
-  const Quad c = DT_SHUFFLE4(r[0], r[1], 2, 6, 3, 7), d = DT_SHUFFLE4(r[2], r[3], 2, 6, 3, 7);
-  r[0] = DT_SHUFFLE4(a, b, 0, 1, 4, 5);
-  r[1] = DT_SHUFFLE4(a, b, 2, 3, 6, 7);
-  r[2] = DT_SHUFFLE4(c, d, 0, 1, 4, 5);
-  r[3] = DT_SHUFFLE4(c, d, 2, 3, 6, 7);
+  const Quad a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5),
+             b = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+  const Quad c = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7),
+             d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
+  r[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+  r[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+  r[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+  r[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
 }
 
 inline void transpose(Pair (&r)[2]) {
   const Pair a = r[0];
-  r[0] = DT_SHUFFLE2(a, r[1], 0, 2);
-  r[1] = DT_SHUFFLE2(a, r[1], 1, 3);
+  r[0] = __builtin_shufflevector(a, r[1], 0, 2);
+  r[1] = __builtin_shufflevector(a, r[1], 1, 3);
 }
 
 // `old` with the first (or the last) half of `even` in its places 0, 2, ...
 inline Quad replace_even(Quad even, Quad old, bool last) {
-  const Quad twice =
-      last ? DT_SHUFFLE4(even, even, 2, 2, 3, 3) : DT_SHUFFLE4(even, even, 0, 0, 1, 1);
-  return DT_SHUFFLE4(twice, old, 0, 5, 2, 7);
+  const Quad twice = last ? __builtin_shufflevector(even, even, 2, 2, 3, 3)
+                          : __builtin_shufflevector(even, even, 0, 0, 1, 1);
+  return __builtin_shufflevector(twice, old, 0, 5, 2, 7);
 }
 inline Pair replace_even(Pair even, Pair old, bool last) {
-  return last ? DT_SHUFFLE2(even, old, 1, 3) : DT_SHUFFLE2(even, old, 0, 3);
+  return last ? __builtin_shufflevector(even, old, 1, 3) : __builtin_shufflevector(even, old, 0, 3);
 }
-
-#undef DT_SHUFFLE4
-#undef DT_SHUFFLE2
 
 template <class T>
 struct SmallVector;

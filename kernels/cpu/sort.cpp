@@ -131,19 +131,20 @@ class Handful {
   typedef uint64_t List __attribute__((vector_size(kVectorBytes)));
 
   void insert(const NarrowItem& item) {
-    const List by_one = lanes_from(kWidth - 1), x = List{} + item.both;
+    const List x = List{} + item.both;
 #pragma GCC unroll 8
     for (int i = kVectors - 1; i >= 0; --i) {
-      const List before = __builtin_shuffle(i > 0 ? list_[i - 1] : List{}, list_[i], by_one);
+      const List before =
+          one_up(i > 0 ? list_[i - 1] : List{}, list_[i], std::make_index_sequence<kWidth>());
       const List lower = list_[i] < x ? list_[i] : x;
       list_[i] = lower > before ? lower : before;
     }
   }
 
-  static List lanes_from(uint64_t first) {
-    List lanes = {};
-    for (int i = 0; i < kWidth; ++i) lanes[i] = first + static_cast<uint64_t>(i);
-    return lanes;
+  // The elements of `list` one place higher, behind the last one of `before`.
+  template <size_t... kLane>
+  static List one_up(const List& before, const List& list, std::index_sequence<kLane...>) {
+    return __builtin_shufflevector(before, list, kWidth - 1 + kLane...);
   }
   uint64_t last() const {
     return list_[kVectors - 1][kWidth - 1];

@@ -100,7 +100,7 @@ cudaStreamCaptureStatus nodes_before(cudaStream_t stream, std::vector<cudaGraphN
 
 // In a graph only a kernel can let its successor come: not a copy, nor several branches at once.
 bool may_start_early(int32_t device, cudaStream_t stream) {
-  if (!find_device(device)->kernels_wait) return false;
+  if (!find_device(device)->runs_code_for_sm_90) return false;
   if (underway == 0) return true;
   std::vector<cudaGraphNode_t> before;
   const cudaStreamCaptureStatus status = nodes_before(stream, &before);

@@ -38,7 +38,7 @@ cudaError_t make_ready(int32_t number) {
   if (!error && major < kMinMajor) error = cudaErrorNoKernelImageForDevice;
   if (!error)
     error = cudaDeviceGetAttribute(&device.multiprocessors, cudaDevAttrMultiProcessorCount, number);
-  if (!error) error = kernels_wait(&device.kernels_wait);
+  if (!error) error = runs_code_for_sm_90(&device.runs_code_for_sm_90);
   if (!error)
     error = cudaDeviceGetAttribute(&device.works_together, cudaDevAttrCooperativeLaunch, number);
   if (!error)
@@ -90,7 +90,7 @@ bool can_launch_together(int32_t device) {
 }
 
 bool has_clusters(int32_t device) {
-  return set_device(device) == cudaSuccess && find_device(device)->kernels_wait;
+  return set_device(device) == cudaSuccess && find_device(device)->runs_code_for_sm_90;
 }
 
 int64_t shared_memory(int32_t device) {

@@ -13,10 +13,10 @@ __global__ void probe() {
 
 // All kernels are compiled for the same targets, so one stands for all. Asking the device would be
 // wrong: newer ones than Hopper have the instructions, but run the code for compute_80.
-cudaError_t kernels_wait(bool* wait) {
+cudaError_t runs_code_for_sm_90(bool* does) {
   cudaFuncAttributes attributes = {};
   const cudaError_t error = cudaFuncGetAttributes(&attributes, probe);
-  *wait = !error && attributes.ptxVersion >= 90;
+  *does = !error && attributes.ptxVersion >= 90;
   return error;
 }
 

@@ -37,9 +37,10 @@ constexpr int64_t kFewBlocks = 32;
 
 // Whether the next kernel on the stream may start early (capture.cpp).
 bool may_start_early(int32_t device, cudaStream_t stream);
-// Whether the code that the device runs contains begin_kernel's instructions (launch.cu): the code
-// for sm_80, and what a driver makes of it for other devices, does not.
-cudaError_t kernels_wait(bool* wait);
+// Whether the code that the device runs was compiled for sm_90 or newer (launch.cu). It has the
+// instructions of begin_kernel and of clusters; the code for sm_80, and what a driver makes of it
+// for other devices, has neither.
+cudaError_t runs_code_for_sm_90(bool* does);
 
 #ifdef __CUDACC__
 // Every kernel calls this before it uses memory. What it can work out from its parameters alone

@@ -20,9 +20,9 @@ namespace dt::cuda {
 struct Device {
   int32_t number;
   int multiprocessors;
-  bool kernels_wait;   // our kernels there wait for what was sent before: see launch.cuh
-  int works_together;  // 1: blocks of a kernel can be there all at once, see together.cuh
-  int shared_memory;   // bytes of a multiprocessor
+  bool runs_code_for_sm_90;  // see launch.cuh
+  int works_together;        // 1: blocks of a kernel can be there all at once, see together.cuh
+  int shared_memory;         // bytes of a multiprocessor
   cudaStream_t main_stream;
   ErrorWord* error_word;
   Driver* driver;

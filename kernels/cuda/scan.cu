@@ -58,8 +58,8 @@ struct Chunk {
   __device__ __forceinline__ explicit Chunk(const ScanCall& call)
       : line(blockIdx.x / call.chunks),
         number(call.chunks - 1 - (blockIdx.x - line * call.chunks)),
-        begin(number * call.chunk_length * kTile),
-        end(begin + call.chunk_length * kTile) {}
+        begin(number * call.chunk_tiles * kTile),
+        end(begin + call.chunk_tiles * kTile) {}
 };
 
 // What all threads of the block have, joined in a fixed order.
@@ -237,7 +237,7 @@ dim3 blocks_of(const ScanCall& call, int64_t lines_per_block, int64_t chunks = 1
 template <class Fold, class Source>
 int32_t scan_in_chunks(const dt_stream* stream, ScanCall call, const ScanPlan& plan) {
   constexpr int kWidth = kWidthOf<Fold, Source>;
-  call.chunk_length = plan.tiles_of_chunk(kWidth);
+  call.chunk_tiles = plan.tiles_of_chunk(kWidth);
   call.chunks = static_cast<uint32_t>(plan.chunks_of_line(kWidth));
   const dim3 blocks(call.count * call.chunks);
   if (const int32_t code =
@@ -314,6 +314,7 @@ int32_t run(const dt_stream* stream, const calls::Scan& call, const ScanPlan& pl
     kernel.chunk_length = plan.chunk_length;
     kernel.totals = plan.chunks > 1 || plan.way == Way::CHUNKS ? call.workspace : nullptr;
     kernel.chunks = 1;
+    kernel.chunk_tiles = 0;
     return run_lines<Fold, Source>(stream, kernel, plan);
   });
 }

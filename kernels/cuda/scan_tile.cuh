@@ -87,10 +87,11 @@ struct ScanCall {
   Offsets<2, uint32_t> lines;  // of y and x
   uint32_t count;              // lines
   int64_t length, y_stride, x_stride;
-  int64_t chunk_length;  // in elements; of lines of neighbours, in tiles
+  int64_t chunk_length;  // elements, of lines side by side
   // What chunks give; or null. [chunks][lines] of lines side by side, else [lines][chunks].
   void* totals;
   uint32_t chunks;
+  int64_t chunk_tiles;  // of lines of neighbours
 };
 
 // ---- elements: of a C++ type, or of any dtype (Any) one by one. Integers are added up in 64 bits.

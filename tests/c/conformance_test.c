@@ -63,23 +63,24 @@ static void case_9(void) {
 
 /* zeros_like */
 static void case_10(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_zeros_like(a_input, .dtype = DT_DTYPE_FLOAT64);
   expect(result, DT_DTYPE_FLOAT64, T_DIMS(2, 3), T_REALS(0.0, 0.0, 0.0, 0.0, 0.0, 0.0));
 }
 
 /* full_like */
 static void case_11(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(-1.25, 2.25), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_full_like(a_input, 4);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(4.0, 4.0));
 }
 
 /* neg */
 static void case_12(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_neg(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(1.25, -2.25, -0.25, -3.75, -1.75, 0.25));
   T_backward(T_sum(result));
@@ -89,8 +90,9 @@ static void case_12(void) {
 
 /* abs */
 static void case_13(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_abs(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(1.25, 2.25, 0.25, 3.75, 1.75, 0.25));
   T_backward(T_sum(result));
@@ -99,8 +101,9 @@ static void case_13(void) {
 
 /* exp */
 static void case_14(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_exp(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -113,8 +116,9 @@ static void case_14(void) {
 
 /* square */
 static void case_15(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_square(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -125,8 +129,9 @@ static void case_15(void) {
 
 /* sin */
 static void case_16(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_sin(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -139,8 +144,9 @@ static void case_16(void) {
 
 /* cos */
 static void case_17(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_cos(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -153,8 +159,9 @@ static void case_17(void) {
 
 /* tanh */
 static void case_18(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_tanh(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -167,8 +174,9 @@ static void case_18(void) {
 
 /* sigmoid */
 static void case_19(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_sigmoid(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -181,8 +189,9 @@ static void case_19(void) {
 
 /* relu */
 static void case_20(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_relu(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.0, 2.25, 0.25, 3.75, 1.75, 0.0));
   T_backward(T_sum(result));
@@ -191,8 +200,9 @@ static void case_20(void) {
 
 /* silu */
 static void case_21(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_silu(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -205,8 +215,9 @@ static void case_21(void) {
 
 /* log */
 static void case_22(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_log(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -219,8 +230,9 @@ static void case_22(void) {
 
 /* sqrt */
 static void case_23(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_sqrt(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -233,8 +245,9 @@ static void case_23(void) {
 
 /* rsqrt */
 static void case_24(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_rsqrt(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -247,8 +260,9 @@ static void case_24(void) {
 
 /* reciprocal */
 static void case_25(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_reciprocal(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -261,8 +275,9 @@ static void case_25(void) {
 
 /* gelu */
 static void case_26(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_gelu(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -275,8 +290,9 @@ static void case_26(void) {
 
 /* gelu */
 static void case_27(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_gelu(a_input, .approximate = DT_APPROXIMATE_TANH);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -289,8 +305,9 @@ static void case_27(void) {
 
 /* clamp */
 static void case_28(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_clamp(a_input, .min = T_OP(-0.5), .max = T_OP(1.0));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-0.5, 1.0, 0.25, 1.0, 1.0, -0.25));
   T_backward(T_sum(result));
@@ -299,8 +316,9 @@ static void case_28(void) {
 
 /* clamp */
 static void case_29(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_clamp(a_input, .max = T_OP(0.5));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 0.5, 0.25, 0.5, 0.5, -0.25));
   T_backward(T_sum(result));
@@ -309,9 +327,10 @@ static void case_29(void) {
 
 /* clamp */
 static void case_30(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_min = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-0.5, 3.0, 1.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_min = T_from_numbers(T_REALS(-0.5, 3.0, 1.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_clamp(a_input, .min = T_OP(a_min));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-0.5, 3.0, 1.0, 3.75, 3.0, 1.0));
   T_backward(T_sum(result));
@@ -320,9 +339,11 @@ static void case_30(void) {
 
 /* add */
 static void case_31(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_add(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-0.75, 6.25, 2.25, 4.25, 5.75, 1.75));
   T_backward(T_sum(result));
@@ -332,24 +353,26 @@ static void case_31(void) {
 
 /* add */
 static void case_32(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_add(a_input, 2);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.75, 4.25, 2.25, 5.75, 3.75, 1.75));
 }
 
 /* add */
 static void case_33(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4, 2, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_add(a_input, 2);
   expect(result, DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(2, 5, 3, 6, 4, 2));
 }
 
 /* sub */
 static void case_34(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_sub(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.75, -1.75, -1.75, 3.25, -2.25, -2.25));
   T_backward(T_sum(result));
@@ -359,24 +382,26 @@ static void case_34(void) {
 
 /* sub */
 static void case_35(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_sub(a_input, 2);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-3.25, 0.25, -1.75, 1.75, -0.25, -2.25));
 }
 
 /* sub */
 static void case_36(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4, 2, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_sub(a_input, 2);
   expect(result, DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(-2, 1, -1, 2, 0, -2));
 }
 
 /* mul */
 static void case_37(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_mul(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-0.625, 9.0, 0.5, 1.875, 7.0, -0.5));
   T_backward(T_sum(result));
@@ -386,24 +411,26 @@ static void case_37(void) {
 
 /* mul */
 static void case_38(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mul(a_input, 2);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-2.5, 4.5, 0.5, 7.5, 3.5, -0.5));
 }
 
 /* mul */
 static void case_39(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4, 2, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_mul(a_input, 2);
   expect(result, DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 6, 2, 8, 4, 0));
 }
 
 /* div */
 static void case_40(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_div(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-2.5, 0.5625, 0.125, 7.5, 0.4375, -0.125));
   T_backward(T_sum(result));
@@ -413,24 +440,26 @@ static void case_40(void) {
 
 /* div */
 static void case_41(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_div(a_input, 2);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-0.625, 1.125, 0.125, 1.875, 0.875, -0.125));
 }
 
 /* div */
 static void case_42(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4, 2, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_div(a_input, 2);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.0, 1.5, 0.5, 2.0, 1.0, 0.0));
 }
 
 /* add */
 static void case_43(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_add(a_input, a_other, .alpha = T_NUM(0.5));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.0, 4.25, 1.25, 4.0, 3.75, 0.75));
   T_backward(T_sum(result));
@@ -440,31 +469,32 @@ static void case_43(void) {
 
 /* sub */
 static void case_44(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 3, 1, 4), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4), .size = T_DIMS(4), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_sub(a_input, 3, .alpha = T_NUM(2));
   expect(result, DT_DTYPE_INT64, T_DIMS(4), T_REALS(-6, -3, -5, -2));
 }
 
 /* rsub */
 static void case_45(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_rsub(a_input, 1.5);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(2.75, -0.75, 1.25, -2.25, -0.25, 1.75));
 }
 
 /* div */
 static void case_46(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_div(a_input, 0.75, .rounding_mode = DT_ROUNDING_MODE_FLOOR);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-2.0, 3.0, 0.0, 5.0, 2.0, -1.0));
 }
 
 /* pow */
 static void case_47(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0.25, 3.75, 1.75, 5.25, 3.25, 1.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_pow(a_input, 2.5);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -477,8 +507,9 @@ static void case_47(void) {
 
 /* pow */
 static void case_48(void) {
-  dt_tensor *a_exponent = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_exponent = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_pow(2, a_exponent);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3),
@@ -491,9 +522,11 @@ static void case_48(void) {
 
 /* maximum */
 static void case_49(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_maximum(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.5, 4.0, 2.0, 3.75, 4.0, 2.0));
   T_backward(T_sum(result));
@@ -503,81 +536,82 @@ static void case_49(void) {
 
 /* minimum */
 static void case_50(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_other = T_from_numbers(T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_minimum(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 0.5, 1.75, -0.25));
 }
 
 /* eq */
 static void case_51(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_eq(a_input, 0.25);
   expect(result, DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 0, 1, 0, 0, 0));
 }
 
 /* ne */
 static void case_52(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_ne(a_input, 0.25);
   expect(result, DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(1, 1, 0, 1, 1, 1));
 }
 
 /* lt */
 static void case_53(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_lt(a_input, 0.25);
   expect(result, DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(1, 0, 0, 0, 0, 1));
 }
 
 /* le */
 static void case_54(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_le(a_input, 0.25);
   expect(result, DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(1, 0, 1, 0, 0, 1));
 }
 
 /* gt */
 static void case_55(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_gt(a_input, 0.25);
   expect(result, DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 0, 1, 1, 0));
 }
 
 /* ge */
 static void case_56(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_ge(a_input, 0.25);
   expect(result, DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 1, 1, 1, 0));
 }
 
 /* logical_and */
 static void case_57(void) {
-  dt_tensor *a_input = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 1, 1, 1, 0), 0);
-  dt_tensor *a_other = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(1, 0, 1, 0, 0, 1), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 1, 1, 1, 1, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_BOOL);
+  dt_tensor *a_other = T_from_numbers(T_REALS(1, 0, 1, 0, 0, 1), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_logical_and(a_input, a_other);
   expect(result, DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 0, 1, 0, 0, 0));
 }
 
 /* bitwise_xor */
 static void case_58(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 3, 1, 4), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4), .size = T_DIMS(4), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_bitwise_xor(a_input, 6);
   expect(result, DT_DTYPE_INT64, T_DIMS(4), T_REALS(6, 5, 7, 2));
 }
 
 /* where */
 static void case_59(void) {
-  dt_tensor *a_condition = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 1, 1, 1, 0), 0);
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_condition = T_from_numbers(T_REALS(0, 1, 1, 1, 1, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_BOOL);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_where(a_condition, a_input, 0.5);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.5, 2.25, 0.25, 3.75, 1.75, 0.5));
   T_backward(T_sum(result));
@@ -586,9 +620,10 @@ static void case_59(void) {
 
 /* masked_fill */
 static void case_60(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_mask = make(DT_DTYPE_BOOL, T_DIMS(2, 3), T_REALS(0, 1, 1, 1, 1, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_mask = T_from_numbers(T_REALS(0, 1, 1, 1, 1, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_masked_fill(a_input, a_mask, 9.0);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 9.0, 9.0, 9.0, 9.0, -0.25));
   T_backward(T_sum(result));
@@ -597,28 +632,27 @@ static void case_60(void) {
 
 /* add_ */
 static void case_61(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_other = T_from_numbers(T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_add_(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-0.75, 6.25, 2.25, 4.25, 5.75, 1.75));
 }
 
 /* mul_ */
 static void case_62(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_other = T_from_numbers(T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mul_(a_input, a_other);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-0.625, 9.0, 0.5, 1.875, 7.0, -0.5));
 }
 
 /* view */
 static void case_63(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_view(a_input, T_DIMS(4, -1));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(4, 6),
@@ -627,10 +661,9 @@ static void case_63(void) {
 
 /* reshape */
 static void case_64(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_reshape(a_input, T_DIMS(4, -1));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(4, 6),
@@ -639,10 +672,9 @@ static void case_64(void) {
 
 /* flatten */
 static void case_65(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_flatten(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(24),
@@ -651,10 +683,9 @@ static void case_65(void) {
 
 /* flatten */
 static void case_66(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_flatten(a_input, .start_dim = 1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 12),
@@ -667,10 +698,9 @@ static void case_66(void) {
 
 /* transpose */
 static void case_67(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_transpose(a_input, 0, 2);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(4, 3, 2),
@@ -683,10 +713,9 @@ static void case_67(void) {
 
 /* permute */
 static void case_68(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_permute(a_input, T_DIMS(2, 0, 1));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3),
@@ -695,32 +724,31 @@ static void case_68(void) {
 
 /* t */
 static void case_69(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_t(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3, 2), T_REALS(-1.25, 3.75, 2.25, 1.75, 0.25, -0.25));
 }
 
 /* squeeze */
 static void case_70(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(1, 3, 1), T_REALS(-1.25, 2.25, 0.25), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(1, 3, 1), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_squeeze(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25));
 }
 
 /* squeeze */
 static void case_71(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(1, 3, 1), T_REALS(-1.25, 2.25, 0.25), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(1, 3, 1), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_squeeze(a_input, .dim = T_DIMS(0));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3, 1), T_REALS(-1.25, 2.25, 0.25));
 }
 
 /* unsqueeze */
 static void case_72(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_unsqueeze(a_input, -1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4, 1),
@@ -729,7 +757,8 @@ static void case_72(void) {
 
 /* expand */
 static void case_73(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(3, 1), T_REALS(-1.25, 2.25, 0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3, 1), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_expand(a_input, T_DIMS(2, 3, 4));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
@@ -740,10 +769,9 @@ static void case_73(void) {
 
 /* select */
 static void case_74(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_select(a_input, 1, -1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4),
@@ -756,10 +784,9 @@ static void case_74(void) {
 
 /* narrow */
 static void case_75(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_narrow(a_input, 2, 1, 2);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 2),
@@ -772,10 +799,9 @@ static void case_75(void) {
 
 /* slice */
 static void case_76(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_slice(a_input, .dim = 2, .start = T_INT(-3), .end = T_INT(4), .step = 2);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 2),
@@ -784,10 +810,9 @@ static void case_76(void) {
 
 /* slice */
 static void case_77(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_slice(a_input, .dim = 1, .end = T_INT(2));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 4),
@@ -796,20 +821,18 @@ static void case_77(void) {
 
 /* as_strided */
 static void case_78(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_as_strided(a_input, T_DIMS(2, 2), T_DIMS(1, 5), .storage_offset = T_INT(3));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(3.75, -0.75, 1.75, 2.75));
 }
 
 /* chunk */
 static void case_79(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor_list *result = T_chunk(a_input, 2, .dim = 1);
   expect_count(result, 2);
   expect(
@@ -822,10 +845,9 @@ static void case_79(void) {
 
 /* split */
 static void case_80(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor_list *result = T_split(a_input, 3, .dim = 2);
   expect_count(result, 2);
   expect(
@@ -838,10 +860,9 @@ static void case_80(void) {
 
 /* unbind */
 static void case_81(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor_list *result = T_unbind(a_input, .dim = 1);
   expect_count(result, 3);
   expect(
@@ -857,9 +878,9 @@ static void case_81(void) {
 
 /* cat */
 static void case_82(void) {
-  dt_tensor *a_tensors0 = make(DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(-1.25, 2.25, 0.25, 3.75), 0);
-  dt_tensor *a_tensors1 = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_tensors0 = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_tensors1 = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_cat(T_LIST(a_tensors0, a_tensors1), .dim = 1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
@@ -868,18 +889,17 @@ static void case_82(void) {
 
 /* stack */
 static void case_83(void) {
-  dt_tensor *a_tensors0 = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
-  dt_tensor *a_tensors1 = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(3.0, 6.5), 0);
+  dt_tensor *a_tensors0 = T_from_numbers(T_REALS(-1.25, 2.25), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_tensors1 = T_from_numbers(T_REALS(3.0, 6.5), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_stack(T_LIST(a_tensors0, a_tensors1));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(-1.25, 2.25, 3.0, 6.5));
 }
 
 /* flip */
 static void case_84(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_flip(a_input, T_DIMS(0, 2));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
@@ -888,7 +908,7 @@ static void case_84(void) {
 
 /* repeat */
 static void case_85(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(-1.25, 2.25), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_repeat(a_input, T_DIMS(2, 3));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 6),
@@ -897,10 +917,9 @@ static void case_85(void) {
 
 /* sum */
 static void case_86(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_sum(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(28.5));
   T_backward(T_sum(result));
@@ -911,10 +930,9 @@ static void case_86(void) {
 
 /* sum */
 static void case_87(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_sum(a_input, .dim = T_DIMS(0, 2));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(13.0, 9.5, 6.0));
   T_backward(T_sum(result));
@@ -925,10 +943,9 @@ static void case_87(void) {
 
 /* sum */
 static void case_88(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_sum(a_input, .dim = T_DIMS(1), .keepdim = 1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 1, 4),
@@ -937,10 +954,9 @@ static void case_88(void) {
 
 /* mean */
 static void case_89(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_mean(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(1.1875));
   T_backward(T_sum(result));
@@ -951,10 +967,9 @@ static void case_89(void) {
 
 /* mean */
 static void case_90(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_mean(a_input, .dim = T_DIMS(0, 2));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(1.625, 1.1875, 0.75));
   T_backward(T_sum(result));
@@ -965,10 +980,9 @@ static void case_90(void) {
 
 /* mean */
 static void case_91(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mean(a_input, .dim = T_DIMS(1), .keepdim = 1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 1, 4),
@@ -977,34 +991,34 @@ static void case_91(void) {
 
 /* sum */
 static void case_92(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4, 2, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_sum(a_input);
   expect(result, DT_DTYPE_INT64, T_NO_DIMS, T_REALS(10));
 }
 
 /* sum */
 static void case_93(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_BOOL, T_DIMS(2, 3, 4),
-    T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1),
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_sum(a_input, .dim = T_DIMS(0));
   expect(result, DT_DTYPE_INT64, T_DIMS(3, 4), T_REALS(1, 2, 2, 2, 1, 1, 2, 1, 1, 2, 1, 1));
 }
 
 /* sum */
 static void case_94(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_sum(a_input, .dtype = DT_DTYPE_FLOAT64);
   expect(result, DT_DTYPE_FLOAT64, T_NO_DIMS, T_REALS(28.5));
 }
 
 /* prod */
 static void case_95(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_prod(a_input, .dim = T_INT(1));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-0.703125, -1.640625));
   T_backward(T_sum(result));
@@ -1015,10 +1029,9 @@ static void case_95(void) {
 
 /* max */
 static void case_96(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_max(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(3.75));
   T_backward(T_sum(result));
@@ -1029,10 +1042,9 @@ static void case_96(void) {
 
 /* max_dim */
 static void case_97(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *indices;
   dt_tensor *result = T_max_dim(a_input, 1, .keepdim = 1, .indices = &indices);
   expect(
@@ -1047,10 +1059,9 @@ static void case_97(void) {
 
 /* min */
 static void case_98(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_min(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(-1.25));
   T_backward(T_sum(result));
@@ -1061,10 +1072,9 @@ static void case_98(void) {
 
 /* min_dim */
 static void case_99(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *indices;
   dt_tensor *result = T_min_dim(a_input, 1, .keepdim = 1, .indices = &indices);
   expect(
@@ -1079,30 +1089,27 @@ static void case_99(void) {
 
 /* argmax */
 static void case_100(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_argmax(a_input);
   expect(result, DT_DTYPE_INT64, T_NO_DIMS, T_REALS(3));
 }
 
 /* argmin */
 static void case_101(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_argmin(a_input, .dim = T_INT(2));
   expect(result, DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 1, 3, 1, 3, 2));
 }
 
 /* var */
 static void case_102(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_var(a_input, .dim = T_DIMS(1));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4),
@@ -1115,20 +1122,18 @@ static void case_102(void) {
 
 /* std */
 static void case_103(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_std(a_input, .correction = T_NUM(0), .keepdim = 1);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(1, 1, 1), T_REALS(1.6092991828918457));
 }
 
 /* norm */
 static void case_104(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_norm(a_input);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(9.797959327697754));
   T_backward(T_sum(result));
@@ -1139,38 +1144,36 @@ static void case_104(void) {
 
 /* norm */
 static void case_105(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_norm(a_input, .p = T_NUM(1), .dim = T_DIMS(2));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(7.5, 6.5, 5.5, 8.0, 5.5, 7.0));
 }
 
 /* any */
 static void case_106(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_BOOL, T_DIMS(2, 3, 4),
-    T_REALS(0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1),
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_any(a_input);
   expect(result, DT_DTYPE_BOOL, T_NO_DIMS, T_REALS(1));
 }
 
 /* all */
 static void case_107(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_BOOL, T_DIMS(2, 3, 4),
-    T_REALS(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1),
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_all(a_input, .dim = T_DIMS(0));
   expect(result, DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1));
 }
 
 /* cumsum */
 static void case_108(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_cumsum(a_input, 1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
@@ -1183,10 +1186,9 @@ static void case_108(void) {
 
 /* logsumexp */
 static void case_109(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    1);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_logsumexp(a_input, T_DIMS(1));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4),
@@ -1199,39 +1201,36 @@ static void case_109(void) {
 
 /* equal */
 static void case_110(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
-  dt_tensor *a_other = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_other = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   int32_t result = T_equal(a_input, a_other);
   expect_bool(result, 1);
 }
 
 /* allclose */
 static void case_111(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25),
-    0);
-  dt_tensor *a_other = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 4),
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_other = T_from_numbers(
     T_REALS(-1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375),
-    0);
+    .size = T_DIMS(2, 3, 4), .dtype = DT_DTYPE_FLOAT32);
   int32_t result = T_allclose(a_input, a_other, .atol = 0.25);
   expect_bool(result, 1);
 }
 
 /* matmul */
 static void case_112(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_other = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), .size = T_DIMS(3, 4),
+    .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_matmul(a_input, a_other);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4),
@@ -1245,12 +1244,12 @@ static void case_112(void) {
 
 /* matmul */
 static void case_113(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_other = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(2, 2, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), .size = T_DIMS(3, 4),
+    .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_matmul(a_input, a_other);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 4),
@@ -1266,11 +1265,11 @@ static void case_113(void) {
 
 /* mm */
 static void case_114(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
-  dt_tensor *a_mat2 = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_mat2 = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), .size = T_DIMS(3, 4),
+    .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mm(a_input, a_mat2);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4),
@@ -1279,12 +1278,12 @@ static void case_114(void) {
 
 /* bmm */
 static void case_115(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_mat2 = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3, 2),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(2, 2, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_mat2 = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(2, 3, 2), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_bmm(a_input, a_mat2);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 2),
@@ -1300,18 +1299,21 @@ static void case_115(void) {
 
 /* mv */
 static void case_116(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), 0);
-  dt_tensor *a_vec = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), .size = T_DIMS(3, 4),
+    .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_vec = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mv(a_input, a_vec);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(29.5, 11.5, 11.375));
 }
 
 /* dot */
 static void case_117(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
-  dt_tensor *a_tensor = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(1.0, 4.5, 2.5, 6.0), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_tensor = T_from_numbers(
+    T_REALS(1.0, 4.5, 2.5, 6.0), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_dot(a_input, a_tensor);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(32.0));
   T_backward(T_sum(result));
@@ -1321,12 +1323,15 @@ static void case_117(void) {
 
 /* addmm */
 static void case_118(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
-  dt_tensor *a_mat1 = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_mat2 = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_mat1 = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_mat2 = T_from_numbers(
+    T_REALS(0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5), .size = T_DIMS(3, 4),
+    .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_addmm(a_input, a_mat1, a_mat2, .beta = T_NUM(0.5), .alpha = T_NUM(2));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4),
@@ -1341,13 +1346,15 @@ static void case_118(void) {
 
 /* linear */
 static void case_119(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
-    1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), 1);
+    .size = T_DIMS(5, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), .size = T_DIMS(5), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_linear(a_input, a_weight, .bias = a_bias);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
@@ -1363,12 +1370,11 @@ static void case_119(void) {
 
 /* linear */
 static void case_120(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
-    0);
+    .size = T_DIMS(5, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_linear(a_input, a_weight);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
@@ -1377,13 +1383,15 @@ static void case_120(void) {
 
 /* linear_activation */
 static void case_121(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
-    1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), 1);
+    .size = T_DIMS(5, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), .size = T_DIMS(5), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_linear_activation(a_input, a_weight, a_bias, DT_ACTIVATION_RELU);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
@@ -1398,13 +1406,15 @@ static void case_121(void) {
 
 /* linear_activation */
 static void case_122(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
-    1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), 1);
+    .size = T_DIMS(5, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), .size = T_DIMS(5), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_linear_activation(a_input, a_weight, a_bias, DT_ACTIVATION_SIGMOID);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
@@ -1423,13 +1433,15 @@ static void case_122(void) {
 
 /* linear_activation */
 static void case_123(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(5, 3),
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
-    1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(5), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), 1);
+    .size = T_DIMS(5, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75), .size = T_DIMS(5), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_linear_activation(a_input, a_weight, a_bias, DT_ACTIVATION_TANH);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 5),
@@ -1448,15 +1460,15 @@ static void case_123(void) {
 
 /* conv2d */
 static void case_124(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3, 3),
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75),
-    1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
+    .size = T_DIMS(4, 2, 3, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_conv2d(a_input, a_weight, .bias = a_bias, .padding = T_DIMS(1));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4, 5, 6),
@@ -1473,15 +1485,15 @@ static void case_124(void) {
 
 /* conv2d */
 static void case_125(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 2, 3, 3),
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75),
-    1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
+    .size = T_DIMS(4, 2, 3, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_conv2d(
     a_input, a_weight, .bias = a_bias, .stride = T_DIMS(2, 1), .padding = T_DIMS(0, 2));
   expect(
@@ -1499,14 +1511,12 @@ static void case_125(void) {
 
 /* conv2d */
 static void case_126(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 1, 2, 2),
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75),
-    1);
+    .size = T_DIMS(4, 1, 2, 2), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_conv2d(a_input, a_weight, .dilation = T_DIMS(2), .groups = 2);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 4, 3, 4),
@@ -1522,15 +1532,15 @@ static void case_126(void) {
 
 /* conv2d_padding */
 static void case_127(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 2, 2, 3),
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75),
-    1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
+    .size = T_DIMS(4, 2, 2, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_conv2d_padding(
     a_input, a_weight, .bias = a_bias, .padding = "same", .dilation = T_DIMS(1, 2));
   expect(
@@ -1548,10 +1558,9 @@ static void case_127(void) {
 
 /* max_pool2d */
 static void case_128(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_max_pool2d(a_input, T_DIMS(2));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 2, 3),
@@ -1564,10 +1573,9 @@ static void case_128(void) {
 
 /* max_pool2d */
 static void case_129(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    0);
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_max_pool2d(
     a_input, T_DIMS(3, 2), .stride = T_DIMS(1, 2), .padding = T_DIMS(1), .ceil_mode = 1);
   expect(
@@ -1577,10 +1585,9 @@ static void case_129(void) {
 
 /* avg_pool2d */
 static void case_130(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_avg_pool2d(
     a_input, T_DIMS(2), .stride = T_DIMS(1), .padding = T_DIMS(1), .count_include_pad = 0);
   expect(
@@ -1594,14 +1601,15 @@ static void case_130(void) {
 
 /* batch_norm */
 static void case_131(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
-  dt_tensor *a_running_mean = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
-  dt_tensor *a_running_var = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(0.5, 4.0), 0);
-  dt_tensor *a_weight = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 1);
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_running_mean = T_from_numbers(T_REALS(-1.25, 2.25), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_running_var = T_from_numbers(T_REALS(0.5, 4.0), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_weight = T_from_numbers(
+    T_REALS(-1.25, 2.25), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_batch_norm(
     a_input, a_running_mean, a_running_var, .weight = a_weight, .bias = a_bias, .training = 1,
     .momentum = 0.2);
@@ -1620,12 +1628,11 @@ static void case_131(void) {
 
 /* batch_norm */
 static void case_132(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    0);
-  dt_tensor *a_running_mean = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(-1.25, 2.25), 0);
-  dt_tensor *a_running_var = make(DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(0.5, 4.0), 0);
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_running_mean = T_from_numbers(T_REALS(-1.25, 2.25), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_running_var = T_from_numbers(T_REALS(0.5, 4.0), .size = T_DIMS(2), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_batch_norm(a_input, a_running_mean, a_running_var);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
@@ -1634,11 +1641,15 @@ static void case_132(void) {
 
 /* layer_norm */
 static void case_133(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_weight = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
-  dt_tensor *a_bias = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_weight = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_bias = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_layer_norm(a_input, T_DIMS(4), .weight = a_weight, .bias = a_bias);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -1655,9 +1666,9 @@ static void case_133(void) {
 
 /* softmax */
 static void case_134(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_softmax(a_input, 1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -1670,9 +1681,9 @@ static void case_134(void) {
 
 /* log_softmax */
 static void case_135(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_log_softmax(a_input, 0, .dtype = DT_DTYPE_FLOAT64);
   expect(
     result, DT_DTYPE_FLOAT64, T_DIMS(3, 4),
@@ -1681,10 +1692,9 @@ static void case_135(void) {
 
 /* interpolate */
 static void case_136(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_interpolate(a_input, .scale_factor = T_REALS(2.0, 0.5));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 2, 10, 3),
@@ -1697,10 +1707,9 @@ static void case_136(void) {
 
 /* interpolate */
 static void case_137(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 2, 5, 6),
+  dt_tensor *a_input = T_from_numbers(
     T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75),
-    1);
+    .size = T_DIMS(2, 2, 5, 6), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_interpolate(
     a_input, .size = T_DIMS(4, 9), .mode = DT_INTERPOLATION_NEAREST_EXACT);
   expect(
@@ -1714,17 +1723,17 @@ static void case_137(void) {
 
 /* dropout */
 static void case_138(void) {
-  dt_tensor *a_input = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(-1.25, 2.25, 0.25), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_dropout(a_input, .p = 0.5, .training = 0);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(-1.25, 2.25, 0.25));
 }
 
 /* embedding */
 static void case_139(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(2, 3), T_REALS(0, 3, 1, 4, 2, 0), 0);
-  dt_tensor *a_weight = make(
-    DT_DTYPE_FLOAT32, T_DIMS(5, 2),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75), 1);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1, 4, 2, 0), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_INT64);
+  dt_tensor *a_weight = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75), .size = T_DIMS(5, 2),
+    .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_embedding(a_input, a_weight, .padding_idx = T_INT(0));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(2, 3, 2),
@@ -1737,12 +1746,12 @@ static void case_139(void) {
 
 /* mse_loss */
 static void case_140(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(
+    T_REALS(0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0), .size = T_DIMS(4, 3),
+    .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mse_loss(a_input, a_target, .reduction = DT_REDUCTION_MEAN);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(1.5625));
   T_backward(T_sum(result));
@@ -1753,10 +1762,10 @@ static void case_140(void) {
 
 /* cross_entropy */
 static void case_141(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 0, 0, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(T_REALS(0, 0, 0, 0), .size = T_DIMS(4), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_cross_entropy(a_input, a_target, .reduction = DT_REDUCTION_MEAN);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(1.0204932689666748));
   T_backward(T_sum(result));
@@ -1767,12 +1776,12 @@ static void case_141(void) {
 
 /* mse_loss */
 static void case_142(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(
+    T_REALS(0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0), .size = T_DIMS(4, 3),
+    .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mse_loss(a_input, a_target, .reduction = DT_REDUCTION_SUM);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(18.75));
   T_backward(T_sum(result));
@@ -1783,10 +1792,10 @@ static void case_142(void) {
 
 /* cross_entropy */
 static void case_143(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 0, 0, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(T_REALS(0, 0, 0, 0), .size = T_DIMS(4), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_cross_entropy(a_input, a_target, .reduction = DT_REDUCTION_SUM);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(4.081973075866699));
   T_backward(T_sum(result));
@@ -1797,12 +1806,12 @@ static void case_143(void) {
 
 /* mse_loss */
 static void case_144(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(
+    T_REALS(0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0), .size = T_DIMS(4, 3),
+    .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_mse_loss(a_input, a_target, .reduction = DT_REDUCTION_NONE);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(4, 3),
@@ -1815,10 +1824,10 @@ static void case_144(void) {
 
 /* cross_entropy */
 static void case_145(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 0, 0, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(T_REALS(0, 0, 0, 0), .size = T_DIMS(4), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_cross_entropy(a_input, a_target, .reduction = DT_REDUCTION_NONE);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(4),
@@ -1831,12 +1840,12 @@ static void case_145(void) {
 
 /* l1_loss */
 static void case_146(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(
+    T_REALS(0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_l1_loss(a_input, a_target);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(1.375));
   T_backward(T_sum(result));
@@ -1847,11 +1856,11 @@ static void case_146(void) {
 
 /* cross_entropy */
 static void case_147(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 0, 0, 0), 0);
-  dt_tensor *a_weight = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(T_REALS(0, 0, 0, 0), .size = T_DIMS(4), .dtype = DT_DTYPE_INT64);
+  dt_tensor *a_weight = T_from_numbers(T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_cross_entropy(
     a_input, a_target, .weight = a_weight, .ignore_index = 2, .label_smoothing = 0.125);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(2.0915322303771973));
@@ -1863,10 +1872,10 @@ static void case_147(void) {
 
 /* nll_loss */
 static void case_148(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(4, 3),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_target = make(DT_DTYPE_INT64, T_DIMS(4), T_REALS(0, 0, 0, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(4, 3), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(T_REALS(0, 0, 0, 0), .size = T_DIMS(4), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_nll_loss(a_input, a_target, .ignore_index = 1);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(-2.125));
   T_backward(T_sum(result));
@@ -1877,11 +1886,12 @@ static void case_148(void) {
 
 /* binary_cross_entropy */
 static void case_149(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375),
-    1);
-  dt_tensor *a_target = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375), .size = T_DIMS(2, 3),
+    .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(
+    T_REALS(0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125), .size = T_DIMS(2, 3),
+    .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_binary_cross_entropy(a_input, a_target);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(0.9766769409179688));
   T_backward(T_sum(result));
@@ -1892,11 +1902,13 @@ static void case_149(void) {
 
 /* binary_cross_entropy_with_logits */
 static void case_150(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 1);
-  dt_tensor *a_target = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125), 0);
-  dt_tensor *a_pos_weight = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(0.5, 4.0, 2.0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
+  dt_tensor *a_target = T_from_numbers(
+    T_REALS(0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125), .size = T_DIMS(2, 3),
+    .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_pos_weight = T_from_numbers(T_REALS(0.5, 4.0, 2.0), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_binary_cross_entropy_with_logits(
     a_input, a_target, .pos_weight = a_pos_weight);
   expect(result, DT_DTYPE_FLOAT32, T_NO_DIMS, T_REALS(1.0338706970214844));
@@ -1908,11 +1920,11 @@ static void case_150(void) {
 
 /* index */
 static void case_151(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_indices0 = make(DT_DTYPE_INT64, T_DIMS(2), T_REALS(2, 0), 0);
-  dt_tensor *a_indices1 = make(DT_DTYPE_INT64, T_DIMS(2), T_REALS(1, -1), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_indices0 = T_from_numbers(T_REALS(2, 0), .size = T_DIMS(2), .dtype = DT_DTYPE_INT64);
+  dt_tensor *a_indices1 = T_from_numbers(T_REALS(1, -1), .size = T_DIMS(2), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_index(a_input, T_LIST(a_indices0, a_indices1));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2), T_REALS(2.75, 3.75));
   T_backward(T_sum(result));
@@ -1923,10 +1935,10 @@ static void case_151(void) {
 
 /* index_select */
 static void case_152(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_index = make(DT_DTYPE_INT64, T_DIMS(3), T_REALS(3, 0, 3), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_index = T_from_numbers(T_REALS(3, 0, 3), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_index_select(a_input, 1, a_index);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 3),
@@ -1939,10 +1951,10 @@ static void case_152(void) {
 
 /* gather */
 static void case_153(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_index = make(DT_DTYPE_INT64, T_DIMS(3, 2), T_REALS(0, 1, 2, 3, 1, 1), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_index = T_from_numbers(T_REALS(0, 1, 2, 3, 1, 1), .size = T_DIMS(3, 2), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_gather(a_input, 1, a_index);
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3, 2), T_REALS(-1.25, 2.25, 3.25, 1.25, 2.75, 2.75));
   T_backward(T_sum(result));
@@ -1953,10 +1965,10 @@ static void case_153(void) {
 
 /* scatter */
 static void case_154(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
-  dt_tensor *a_index = make(DT_DTYPE_INT64, T_DIMS(2, 2), T_REALS(0, 1, 2, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_index = T_from_numbers(T_REALS(0, 1, 2, 0), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_scatter(a_input, 0, a_index, 7.0);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -1965,11 +1977,13 @@ static void case_154(void) {
 
 /* scatter_add */
 static void case_155(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_index = make(DT_DTYPE_INT64, T_DIMS(2, 2), T_REALS(0, 0, 2, 3), 0);
-  dt_tensor *a_src = make(DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(-1.25, 2.25, 0.25, 3.75), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_index = T_from_numbers(T_REALS(0, 0, 2, 3), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_INT64);
+  dt_tensor *a_src = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(2, 2), .dtype = DT_DTYPE_FLOAT32,
+    .requires_grad = 1);
   dt_tensor *result = T_scatter_add(a_input, 1, a_index, a_src);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -1983,9 +1997,9 @@ static void case_155(void) {
 
 /* at */
 static void case_156(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_at(a_input, "1:, ::2");
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(2, 2), T_REALS(1.75, 3.25, -0.75, 0.75));
   T_backward(T_sum(result));
@@ -1996,19 +2010,19 @@ static void case_156(void) {
 
 /* at */
 static void case_157(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_at(a_input, "..., None, -1");
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3, 1), T_REALS(3.75, 1.25, -1.25));
 }
 
 /* at */
 static void case_158(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_tensors0 = make(DT_DTYPE_INT64, T_DIMS(3), T_REALS(2, 0, 2), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_tensors0 = T_from_numbers(T_REALS(2, 0, 2), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_at(a_input, "?, 1", .tensors = T_LIST(a_tensors0));
   expect(result, DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(2.75, 2.25, 2.75));
   T_backward(T_sum(result));
@@ -2019,9 +2033,9 @@ static void case_158(void) {
 
 /* set_at */
 static void case_159(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_set_at(a_input, "0, 1:3", 2.5);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -2030,10 +2044,10 @@ static void case_159(void) {
 
 /* set_at */
 static void case_160(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
-  dt_tensor *a_value = make(DT_DTYPE_FLOAT32, T_DIMS(3), T_REALS(9.0, 12.5, 10.5), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_value = T_from_numbers(T_REALS(9.0, 12.5, 10.5), .size = T_DIMS(3), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_set_at(a_input, ":, -1", a_value);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -2042,11 +2056,11 @@ static void case_160(void) {
 
 /* set_at */
 static void case_161(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
-  dt_tensor *a_tensors0 = make(
-    DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_tensors0 = T_from_numbers(
+    T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), .size = T_DIMS(3, 4), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_set_at(a_input, "?", 0, .tensors = T_LIST(a_tensors0));
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -2055,11 +2069,11 @@ static void case_161(void) {
 
 /* masked_select */
 static void case_162(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
-  dt_tensor *a_mask = make(
-    DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
+  dt_tensor *a_mask = T_from_numbers(
+    T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), .size = T_DIMS(3, 4), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_masked_select(a_input, a_mask);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(8), T_REALS(2.25, 0.25, 3.75, 1.75, 3.25, 1.25, 2.75, 0.75));
@@ -2071,8 +2085,8 @@ static void case_162(void) {
 
 /* nonzero */
 static void case_163(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_BOOL, T_DIMS(3, 4), T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0), .size = T_DIMS(3, 4), .dtype = DT_DTYPE_BOOL);
   dt_tensor *result = T_nonzero(a_input);
   expect(
     result, DT_DTYPE_INT64, T_DIMS(8, 2), T_REALS(0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2));
@@ -2080,16 +2094,16 @@ static void case_163(void) {
 
 /* one_hot */
 static void case_164(void) {
-  dt_tensor *a_input = make(DT_DTYPE_INT64, T_DIMS(3), T_REALS(0, 3, 1), 0);
+  dt_tensor *a_input = T_from_numbers(T_REALS(0, 3, 1), .size = T_DIMS(3), .dtype = DT_DTYPE_INT64);
   dt_tensor *result = T_one_hot(a_input, .num_classes = 5);
   expect(result, DT_DTYPE_INT64, T_DIMS(3, 5), T_REALS(1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0));
 }
 
 /* tril */
 static void case_165(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 1);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32, .requires_grad = 1);
   dt_tensor *result = T_tril(a_input, .diagonal = 1);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -2102,9 +2116,9 @@ static void case_165(void) {
 
 /* triu */
 static void case_166(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(3, 4),
-    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25),
+    .size = T_DIMS(3, 4), .dtype = DT_DTYPE_FLOAT32);
   dt_tensor *result = T_triu(a_input);
   expect(
     result, DT_DTYPE_FLOAT32, T_DIMS(3, 4),
@@ -2113,59 +2127,59 @@ static void case_166(void) {
 
 /* matmul */
 static void case_167(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
-  dt_tensor *a_other = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_other = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_matmul(a_input, a_other);
   expect_error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)");
 }
 
 /* sum */
 static void case_168(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_sum(a_input, .dim = T_DIMS(3));
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 3)");
 }
 
 /* reshape */
 static void case_169(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_reshape(a_input, T_DIMS(4, 2));
   expect_error("shape '[4, 2]' is invalid for input of size 6");
 }
 
 /* add */
 static void case_170(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
-  dt_tensor *a_other = make(DT_DTYPE_FLOAT32, T_DIMS(4), T_REALS(-1.25, 2.25, 0.25, 3.75), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
+  dt_tensor *a_other = T_from_numbers(T_REALS(-1.25, 2.25, 0.25, 3.75), .size = T_DIMS(4), .dtype = DT_DTYPE_FLOAT32);
   T_add(a_input, a_other);
   expect_error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1");
 }
 
 /* narrow */
 static void case_171(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_narrow(a_input, 0, 0, 9);
   expect_error("start (0) + length (9) exceeds dimension size (2).");
 }
 
 /* view */
 static void case_172(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_view(a_input, T_DIMS(5));
   expect_error("shape '[5]' is invalid for input of size 6");
 }
 
 /* softmax */
 static void case_173(void) {
-  dt_tensor *a_input = make(
-    DT_DTYPE_FLOAT32, T_DIMS(2, 3), T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), 0);
+  dt_tensor *a_input = T_from_numbers(
+    T_REALS(-1.25, 2.25, 0.25, 3.75, 1.75, -0.25), .size = T_DIMS(2, 3), .dtype = DT_DTYPE_FLOAT32);
   T_softmax(a_input, 2);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 2)");
 }

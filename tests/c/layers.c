@@ -6,7 +6,9 @@ int main(int argc, char** argv) {
     try_layer(argv[argc - 1], 0, T_nn_linear(4, 3));
     try_layer(argv[argc - 1], 1, T_nn_linear(4, 3, .bias = 0));
     try_layer(argv[argc - 1], 2, T_nn_conv2d(4, 6, T_DIMS(3)));
-    try_layer(argv[argc - 1], 3, T_nn_conv2d(4, 6, T_DIMS(3, 2), .stride = T_DIMS(2), .padding = T_DIMS(1, 0), .dilation = T_DIMS(1, 2), .groups = 2, .bias = 0));
+    try_layer(argv[argc - 1], 3, T_nn_conv2d(
+    4, 6, T_DIMS(3, 2), .stride = T_DIMS(2), .padding = T_DIMS(1, 0), .dilation = T_DIMS(1, 2),
+    .groups = 2, .bias = 0));
     try_layer(argv[argc - 1], 4, T_nn_conv1d(4, 6, T_DIMS(3), .padding = T_DIMS(1), .groups = 2));
     try_layer(argv[argc - 1], 5, T_nn_conv1d(4, 2, T_DIMS(2), .stride = T_DIMS(2), .bias = 0));
     try_layer(argv[argc - 1], 6, T_nn_conv3d(4, 3, T_DIMS(2, 3, 2), .stride = T_DIMS(1, 2, 1), .padding = T_DIMS(1)));
@@ -32,15 +34,21 @@ int main(int argc, char** argv) {
     try_layer(argv[argc - 1], 26, T_nn_gru_cell(4, 6));
     try_layer(argv[argc - 1], 27, T_nn_gru_cell(4, 6, .bias = 0));
     try_layer(argv[argc - 1], 28, T_nn_multihead_attention(4, 2));
-    try_layer(argv[argc - 1], 29, T_nn_multihead_attention(4, 2, .add_bias_kv = 1, .add_zero_attn = 1, .kdim = T_INT(3), .vdim = T_INT(4)));
+    try_layer(argv[argc - 1], 29, T_nn_multihead_attention(
+    4, 2, .add_bias_kv = 1, .add_zero_attn = 1, .kdim = T_INT(3), .vdim = T_INT(4)));
     try_layer(argv[argc - 1], 30, T_nn_multihead_attention(4, 1, .bias = 0, .batch_first = 1));
     try_layer(argv[argc - 1], 31, T_nn_multihead_attention(4, 4));
     try_layer(argv[argc - 1], 32, T_nn_transformer_encoder_layer(4, 2, .dim_feedforward = 6, .dropout = 0.0));
-    try_layer(argv[argc - 1], 33, T_nn_transformer_encoder_layer(4, 2, .dim_feedforward = 6, .dropout = 0.0, .activation = "gelu", .batch_first = 1, .norm_first = 1, .bias = 0));
+    try_layer(argv[argc - 1], 33, T_nn_transformer_encoder_layer(
+    4, 2, .dim_feedforward = 6, .dropout = 0.0, .activation = "gelu", .batch_first = 1,
+    .norm_first = 1, .bias = 0));
     try_layer(argv[argc - 1], 34, T_nn_transformer_encoder_layer(4, 1, .dim_feedforward = 6, .dropout = 0.0, .bias = 0));
     try_layer(argv[argc - 1], 35, T_nn_transformer_decoder_layer(4, 2, .dim_feedforward = 6, .dropout = 0.0));
-    try_layer(argv[argc - 1], 36, T_nn_transformer_decoder_layer(4, 2, .dim_feedforward = 6, .dropout = 0.0, .layer_norm_eps = 0.1, .norm_first = 1, .bias = 0));
-    try_layer(argv[argc - 1], 37, T_nn_transformer(.d_model = 4, .nhead = 2, .num_encoder_layers = 2, .num_decoder_layers = 1, .dim_feedforward = 6, .dropout = 0.0, .activation = "gelu"));
+    try_layer(argv[argc - 1], 36, T_nn_transformer_decoder_layer(
+    4, 2, .dim_feedforward = 6, .dropout = 0.0, .layer_norm_eps = 0.1, .norm_first = 1, .bias = 0));
+    try_layer(argv[argc - 1], 37, T_nn_transformer(
+    .d_model = 4, .nhead = 2, .num_encoder_layers = 2, .num_decoder_layers = 1,
+    .dim_feedforward = 6, .dropout = 0.0, .activation = "gelu"));
     try_layer(argv[argc - 1], 38, T_nn_max_pool2d(T_DIMS(2)));
     try_layer(argv[argc - 1], 39, T_nn_max_pool2d(T_DIMS(3), .stride = T_DIMS(2), .padding = T_DIMS(1), .ceil_mode = 1));
     try_layer(argv[argc - 1], 40, T_nn_avg_pool2d(T_DIMS(3, 2), .padding = T_DIMS(1, 0), .count_include_pad = 0));

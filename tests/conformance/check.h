@@ -11,12 +11,6 @@ static inline void fail(const char* what) {
   fprintf(stderr, "case %d: %s: %s\n", current, what, T_message());
 }
 
-static inline dt_tensor* make(dt_dtype dtype, T_Dims size, T_Reals data, int requires_grad) {
-  dt_tensor* x = T_from_data(data.p, data.n * 8, size, DT_DTYPE_FLOAT64);
-  x = T_to(x, .dtype = dtype);
-  return requires_grad ? T_requires_grad_(x) : x;
-}
-
 static inline int same_sizes(T_Sizes a, T_Dims b) {
   return a.n == b.n && (a.n == 0 || memcmp(a.v, b.p, (size_t)a.n * sizeof *a.v) == 0);
 }

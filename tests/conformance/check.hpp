@@ -19,12 +19,6 @@ inline void expect_true(bool condition) {
   if (!condition) fail("a value differs");
 }
 
-inline dt::Tensor make(dt::DType dtype, const std::vector<int64_t>& size,
-                       const std::vector<double>& data, bool requires_grad) {
-  const dt::Tensor x = dt::tensor(data, size).to(std::nullopt, dtype);
-  return requires_grad ? x.requires_grad_() : x;
-}
-
 inline void expect(const dt::Tensor& x, dt::DType dtype, const std::vector<int64_t>& size,
                    const std::vector<double>& data) {
   if (x.dtype() != dtype) fail("dtype");

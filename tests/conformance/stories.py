@@ -3,14 +3,20 @@ files, what is in force. capi/generate/stories.py prints them into every languag
 language has these tests for nothing.
 
 A story is a list of steps over variables; a variable has one value, and every one is used. A step that a
-language cannot say (`wrong`: its compiler refuses it; `scope`: it has no such function) is left out there,
-and a story with a word that it does not have (`needs`)."""
+language cannot say (`wrong`, `loosely`: its compiler refuses it; `scope`: it has no such function) is left out
+there, and a story whose point it cannot say."""
 
 
 def call(fn, *names, error="", wrong="", **args):
     """names = fn(args), or it fails with a sentence that has `error` in it. `wrong` names an argument that is of
     no kind that fits."""
     return {"call": fn, "names": names, "args": args, "error": error, "wrong": wrong}
+
+
+def loosely(fn, *values, error="", **named):
+    """result = fn(values, named), with what has a default given by position, or what is required by name, as only
+    languages allow that learn what is given while they run."""
+    return {"loosely": fn, "values": values, "named": named, "error": error}
 
 
 def tensor(name, data, shape=None, dtype="float32", grad=False):
@@ -33,6 +39,11 @@ def scope(kind, *steps, **args):
 
 def repeat(count, *steps):
     return {"repeat": count, "steps": steps}
+
+
+def threads(count, *steps):
+    """Steps that several threads take at once: what they name is each one's own."""
+    return {"threads": count, "steps": steps}
 
 
 def less(name, than):
@@ -249,6 +260,21 @@ STORIES = {
             wrong="progress",
             error="'progress' must be a function",
         ),
+    ],
+    "arguments by position and by name": [
+        tensor("x", [1, 2, 3, 4, 5, 6], [2, 3]),
+        loosely("sum", v("x"), 1, keepdim=True),
+        is_tensor("result", [6, 15], [2, 1]),
+        loosely("sum", v("x"), 1, True),
+        is_tensor("result", [6, 15], [2, 1]),
+        loosely("sum", input=v("x")),
+        is_tensor("result", [21], []),
+        loosely("max", v("x"), dim=0),  # a name tells which overload is meant
+        is_tensor("result", [4, 5, 6]),
+        loosely("sum", v("x"), keep=True, error="sum: there is no argument named 'keep'"),
+        loosely("sum", v("x"), 0, dim=1, error="sum: 'dim' is given twice"),
+        loosely("add", v("x"), error="add: 'other' must be a tensor or a number"),
+        loosely("sum", v("x"), 0, 1, 2, 3, error="sum: takes at most 4 arguments, not 5"),
     ],
     "what is not given is the default": [
         call("nn_linear", "whole", in_features=3, out_features=2),
@@ -490,6 +516,33 @@ STORIES = {
         call("module_named_buffers", "names", "buffers", self=v("norm")),
         same("names", ["running_mean", "running_var", "num_batches_tracked"]),
         is_tensor(v("buffers", 0), [2]),
+    ],
+    "memory that runs out": [
+        call("set_memory_hook", hook=function(raises="not today")),
+        call("zeros", size=[2**58], error="not today"),
+        call("set_memory_hook", hook=function(gives=True)),  # which promises too much
+        call("zeros", size=[2**58], error="you tried to allocate"),
+        call("set_memory_hook", hook=function(raises="tomorrow")),
+        call("remove_memory_hook"),
+        call("zeros", size=[2**58], error="you tried to allocate"),
+    ],
+    # All share a tensor, and each hears of its own errors.
+    "threads": [
+        call("full", "common", size=[64, 64], fill_value=2.0),
+        call("ones", "three", size=[3, 1]),
+        call("ones", "five", size=[5, 1]),
+        threads(
+            4,
+            repeat(
+                200,
+                call("matmul", "product", input=v("common"), other=v("common")),
+                call("max", "largest", input=v("product")),
+                call("tensor_item", "number", input=v("largest")),
+                same("number", 256.0),
+                call("matmul", input=v("common"), other=v("three"), error="(64x64 and 3x1)"),
+                call("matmul", input=v("common"), other=v("five"), error="(64x64 and 5x1)"),
+            ),
+        ),
     ],
     # To a collector a tensor is a few bytes: without help it would never look for those that are garbage.
     "garbage does not pile up": [

@@ -65,23 +65,22 @@ void case_9() {
 
 // zeros_like
 void case_10() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::zeros_like(a_input, dt::DType::kFloat64);
   expect(result, dt::DType::kFloat64, {2, 3}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0});
 }
 
 // full_like
 void case_11() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25}, {2}, dt::DType::kFloat32);
   const auto result = dt::full_like(a_input, 4);
   expect(result, dt::DType::kFloat32, {2}, {4.0, 4.0});
 }
 
 // neg
 void case_12() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::neg(a_input);
   expect(result, dt::DType::kFloat32, {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25});
   result.sum().backward();
@@ -90,8 +89,8 @@ void case_12() {
 
 // abs
 void case_13() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::abs(a_input);
   expect(result, dt::DType::kFloat32, {2, 3}, {1.25, 2.25, 0.25, 3.75, 1.75, 0.25});
   result.sum().backward();
@@ -100,8 +99,8 @@ void case_13() {
 
 // exp
 void case_14() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::exp(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -114,8 +113,8 @@ void case_14() {
 
 // square
 void case_15() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::square(a_input);
   expect(result, dt::DType::kFloat32, {2, 3}, {1.5625, 5.0625, 0.0625, 14.0625, 3.0625, 0.0625});
   result.sum().backward();
@@ -124,8 +123,8 @@ void case_15() {
 
 // sin
 void case_16() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::sin(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -138,8 +137,8 @@ void case_16() {
 
 // cos
 void case_17() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::cos(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -152,8 +151,8 @@ void case_17() {
 
 // tanh
 void case_18() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::tanh(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -166,8 +165,8 @@ void case_18() {
 
 // sigmoid
 void case_19() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::sigmoid(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -180,8 +179,8 @@ void case_19() {
 
 // relu
 void case_20() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::relu(a_input);
   expect(result, dt::DType::kFloat32, {2, 3}, {0.0, 2.25, 0.25, 3.75, 1.75, 0.0});
   result.sum().backward();
@@ -190,8 +189,8 @@ void case_20() {
 
 // silu
 void case_21() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::silu(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -204,8 +203,8 @@ void case_21() {
 
 // log
 void case_22() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::log(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -218,8 +217,8 @@ void case_22() {
 
 // sqrt
 void case_23() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::sqrt(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -232,8 +231,8 @@ void case_23() {
 
 // rsqrt
 void case_24() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::rsqrt(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -246,8 +245,8 @@ void case_24() {
 
 // reciprocal
 void case_25() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::reciprocal(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -260,8 +259,8 @@ void case_25() {
 
 // gelu
 void case_26() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::gelu(a_input);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -274,8 +273,8 @@ void case_26() {
 
 // gelu
 void case_27() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::gelu(a_input, dt::Approximate::kTanh);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -288,8 +287,8 @@ void case_27() {
 
 // clamp
 void case_28() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::clamp(a_input, -0.5, 1.0);
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.5, 1.0, 0.25, 1.0, 1.0, -0.25});
   result.sum().backward();
@@ -298,8 +297,8 @@ void case_28() {
 
 // clamp
 void case_29() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::clamp(a_input, std::nullopt, 0.5);
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.25, 0.5, 0.25, 0.5, 0.5, -0.25});
   result.sum().backward();
@@ -308,9 +307,9 @@ void case_29() {
 
 // clamp
 void case_30() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_min = make(dt::DType::kFloat32, {3}, {-0.5, 3.0, 1.0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_min = dt::from_numbers({-0.5, 3.0, 1.0}, {3}, dt::DType::kFloat32);
   const auto result = dt::clamp(a_input, a_min);
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.5, 3.0, 1.0, 3.75, 3.0, 1.0});
   result.sum().backward();
@@ -319,9 +318,9 @@ void case_30() {
 
 // add
 void case_31() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::add(a_input, a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.75, 6.25, 2.25, 4.25, 5.75, 1.75});
   result.sum().backward();
@@ -331,24 +330,23 @@ void case_31() {
 
 // add
 void case_32() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::add(a_input, 2);
   expect(result, dt::DType::kFloat32, {2, 3}, {0.75, 4.25, 2.25, 5.75, 3.75, 1.75});
 }
 
 // add
 void case_33() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4, 2, 0}, {2, 3}, dt::DType::kInt64);
   const auto result = dt::add(a_input, 2);
   expect(result, dt::DType::kInt64, {2, 3}, {2, 5, 3, 6, 4, 2});
 }
 
 // sub
 void case_34() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::sub(a_input, a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.75, -1.75, -1.75, 3.25, -2.25, -2.25});
   result.sum().backward();
@@ -358,24 +356,23 @@ void case_34() {
 
 // sub
 void case_35() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::sub(a_input, 2);
   expect(result, dt::DType::kFloat32, {2, 3}, {-3.25, 0.25, -1.75, 1.75, -0.25, -2.25});
 }
 
 // sub
 void case_36() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4, 2, 0}, {2, 3}, dt::DType::kInt64);
   const auto result = dt::sub(a_input, 2);
   expect(result, dt::DType::kInt64, {2, 3}, {-2, 1, -1, 2, 0, -2});
 }
 
 // mul
 void case_37() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::mul(a_input, a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.625, 9.0, 0.5, 1.875, 7.0, -0.5});
   result.sum().backward();
@@ -385,24 +382,23 @@ void case_37() {
 
 // mul
 void case_38() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::mul(a_input, 2);
   expect(result, dt::DType::kFloat32, {2, 3}, {-2.5, 4.5, 0.5, 7.5, 3.5, -0.5});
 }
 
 // mul
 void case_39() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4, 2, 0}, {2, 3}, dt::DType::kInt64);
   const auto result = dt::mul(a_input, 2);
   expect(result, dt::DType::kInt64, {2, 3}, {0, 6, 2, 8, 4, 0});
 }
 
 // div
 void case_40() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::div(a_input, a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {-2.5, 0.5625, 0.125, 7.5, 0.4375, -0.125});
   result.sum().backward();
@@ -412,24 +408,23 @@ void case_40() {
 
 // div
 void case_41() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::div(a_input, 2);
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.625, 1.125, 0.125, 1.875, 0.875, -0.125});
 }
 
 // div
 void case_42() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4, 2, 0}, {2, 3}, dt::DType::kInt64);
   const auto result = dt::div(a_input, 2);
   expect(result, dt::DType::kFloat32, {2, 3}, {0.0, 1.5, 0.5, 2.0, 1.0, 0.0});
 }
 
 // add
 void case_43() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::add(a_input, a_other, 0.5);
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.0, 4.25, 1.25, 4.0, 3.75, 0.75});
   result.sum().backward();
@@ -439,31 +434,29 @@ void case_43() {
 
 // sub
 void case_44() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const auto result = dt::sub(a_input, 3, 2);
   expect(result, dt::DType::kInt64, {4}, {-6, -3, -5, -2});
 }
 
 // rsub
 void case_45() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::rsub(a_input, 1.5);
   expect(result, dt::DType::kFloat32, {2, 3}, {2.75, -0.75, 1.25, -2.25, -0.25, 1.75});
 }
 
 // div
 void case_46() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::div(a_input, 0.75, dt::RoundingMode::kFloor);
   expect(result, dt::DType::kFloat32, {2, 3}, {-2.0, 3.0, 0.0, 5.0, 2.0, -1.0});
 }
 
 // pow
 void case_47() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::pow(a_input, 2.5);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -476,8 +469,8 @@ void case_47() {
 
 // pow
 void case_48() {
-  const dt::Tensor a_exponent = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_exponent = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::pow(2, a_exponent);
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -490,9 +483,9 @@ void case_48() {
 
 // maximum
 void case_49() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::maximum(a_input, a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 4.0, 2.0, 3.75, 4.0, 2.0});
   result.sum().backward();
@@ -502,81 +495,74 @@ void case_49() {
 
 // minimum
 void case_50() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const auto result = dt::minimum(a_input, a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 0.5, 1.75, -0.25});
 }
 
 // eq
 void case_51() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::eq(a_input, 0.25);
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 1, 0, 0, 0});
 }
 
 // ne
 void case_52() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::ne(a_input, 0.25);
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 0, 1, 1, 1});
 }
 
 // lt
 void case_53() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::lt(a_input, 0.25);
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 1});
 }
 
 // le
 void case_54() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::le(a_input, 0.25);
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 1, 0, 0, 1});
 }
 
 // gt
 void case_55() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::gt(a_input, 0.25);
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 0, 1, 1, 0});
 }
 
 // ge
 void case_56() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::ge(a_input, 0.25);
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0});
 }
 
 // logical_and
 void case_57() {
-  const dt::Tensor a_input = make(dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0}, false);
-  const dt::Tensor a_other = make(dt::DType::kBool, {2, 3}, {1, 0, 1, 0, 0, 1}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 1, 1, 1, 1, 0}, {2, 3}, dt::DType::kBool);
+  const dt::Tensor a_other = dt::from_numbers({1, 0, 1, 0, 0, 1}, {2, 3}, dt::DType::kBool);
   const auto result = dt::logical_and(a_input, a_other);
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 1, 0, 0, 0});
 }
 
 // bitwise_xor
 void case_58() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const auto result = dt::bitwise_xor(a_input, 6);
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // where
 void case_59() {
-  const dt::Tensor a_condition = make(dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0}, false);
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_condition = dt::from_numbers({0, 1, 1, 1, 1, 0}, {2, 3}, dt::DType::kBool);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::where(a_condition, a_input, 0.5);
   expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 2.25, 0.25, 3.75, 1.75, 0.5});
   result.sum().backward();
@@ -585,9 +571,9 @@ void case_59() {
 
 // masked_fill
 void case_60() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_mask = make(dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_mask = dt::from_numbers({0, 1, 1, 1, 1, 0}, {2, 3}, dt::DType::kBool);
   const auto result = dt::masked_fill(a_input, a_mask, 9.0);
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.25, 9.0, 9.0, 9.0, 9.0, -0.25});
   result.sum().backward();
@@ -596,28 +582,25 @@ void case_60() {
 
 // add_
 void case_61() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const auto result = a_input.add_(a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.75, 6.25, 2.25, 4.25, 5.75, 1.75});
 }
 
 // mul_
 void case_62() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_other = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const auto result = a_input.mul_(a_other);
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.625, 9.0, 0.5, 1.875, 7.0, -0.5});
 }
 
 // view
 void case_63() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = a_input.view(dt::Ints({4, -1}));
   expect(
     result, dt::DType::kFloat32, {4, 6},
@@ -626,10 +609,9 @@ void case_63() {
 
 // reshape
 void case_64() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::reshape(a_input, dt::Ints({4, -1}));
   expect(
     result, dt::DType::kFloat32, {4, 6},
@@ -638,10 +620,9 @@ void case_64() {
 
 // flatten
 void case_65() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::flatten(a_input);
   expect(
     result, dt::DType::kFloat32, {24},
@@ -650,10 +631,9 @@ void case_65() {
 
 // flatten
 void case_66() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::flatten(a_input, 1);
   expect(
     result, dt::DType::kFloat32, {2, 12},
@@ -666,10 +646,9 @@ void case_66() {
 
 // transpose
 void case_67() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::transpose(a_input, 0, 2);
   expect(
     result, dt::DType::kFloat32, {4, 3, 2},
@@ -682,10 +661,9 @@ void case_67() {
 
 // permute
 void case_68() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::permute(a_input, dt::Ints({2, 0, 1}));
   expect(
     result, dt::DType::kFloat32, {4, 2, 3},
@@ -694,32 +672,30 @@ void case_68() {
 
 // t
 void case_69() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::t(a_input);
   expect(result, dt::DType::kFloat32, {3, 2}, {-1.25, 3.75, 2.25, 1.75, 0.25, -0.25});
 }
 
 // squeeze
 void case_70() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {1, 3, 1}, {-1.25, 2.25, 0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25}, {1, 3, 1}, dt::DType::kFloat32);
   const auto result = dt::squeeze(a_input);
   expect(result, dt::DType::kFloat32, {3}, {-1.25, 2.25, 0.25});
 }
 
 // squeeze
 void case_71() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {1, 3, 1}, {-1.25, 2.25, 0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25}, {1, 3, 1}, dt::DType::kFloat32);
   const auto result = dt::squeeze(a_input, dt::Ints({0}));
   expect(result, dt::DType::kFloat32, {3, 1}, {-1.25, 2.25, 0.25});
 }
 
 // unsqueeze
 void case_72() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::unsqueeze(a_input, -1);
   expect(
     result, dt::DType::kFloat32, {2, 3, 4, 1},
@@ -728,7 +704,7 @@ void case_72() {
 
 // expand
 void case_73() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {3, 1}, {-1.25, 2.25, 0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25}, {3, 1}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = a_input.expand(dt::Ints({2, 3, 4}));
   expect(
     result, dt::DType::kFloat32, {2, 3, 4},
@@ -739,10 +715,9 @@ void case_73() {
 
 // select
 void case_74() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::select(a_input, 1, -1);
   expect(result, dt::DType::kFloat32, {2, 4}, {-0.75, 2.75, 0.75, -1.25, 2.75, 0.75, -1.25, 2.25});
   result.sum().backward();
@@ -753,10 +728,9 @@ void case_74() {
 
 // narrow
 void case_75() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::narrow(a_input, 2, 1, 2);
   expect(
     result, dt::DType::kFloat32, {2, 3, 2},
@@ -769,10 +743,9 @@ void case_75() {
 
 // slice
 void case_76() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = a_input.slice(2, -3, 4, 2);
   expect(
     result, dt::DType::kFloat32, {2, 3, 2},
@@ -781,10 +754,9 @@ void case_76() {
 
 // slice
 void case_77() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = a_input.slice(1, std::nullopt, 2);
   expect(
     result, dt::DType::kFloat32, {2, 2, 4},
@@ -793,20 +765,18 @@ void case_77() {
 
 // as_strided
 void case_78() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::as_strided(a_input, dt::Ints({2, 2}), dt::Ints({1, 5}), 3);
   expect(result, dt::DType::kFloat32, {2, 2}, {3.75, -0.75, 1.75, 2.75});
 }
 
 // chunk
 void case_79() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::chunk(a_input, 2, 1);
   expect_true(result.size() == 2);
   expect(
@@ -818,10 +788,9 @@ void case_79() {
 
 // split
 void case_80() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::split(a_input, 3, 2);
   expect_true(result.size() == 2);
   expect(
@@ -832,10 +801,9 @@ void case_80() {
 
 // unbind
 void case_81() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::unbind(a_input, 1);
   expect_true(result.size() == 3);
   expect(result[0], dt::DType::kFloat32, {2, 4}, {-1.25, 2.25, 0.25, 3.75, 2.25, 0.25, 3.75, 1.75});
@@ -845,9 +813,8 @@ void case_81() {
 
 // cat
 void case_82() {
-  const dt::Tensor a_tensors0 = make(dt::DType::kFloat32, {2, 2}, {-1.25, 2.25, 0.25, 3.75}, false);
-  const dt::Tensor a_tensors1 = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_tensors0 = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {2, 2}, dt::DType::kFloat32);
+  const dt::Tensor a_tensors1 = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::cat({a_tensors0, a_tensors1}, 1);
   expect(
     result, dt::DType::kFloat32, {2, 5},
@@ -856,18 +823,17 @@ void case_82() {
 
 // stack
 void case_83() {
-  const dt::Tensor a_tensors0 = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
-  const dt::Tensor a_tensors1 = make(dt::DType::kFloat32, {2}, {3.0, 6.5}, false);
+  const dt::Tensor a_tensors0 = dt::from_numbers({-1.25, 2.25}, {2}, dt::DType::kFloat32);
+  const dt::Tensor a_tensors1 = dt::from_numbers({3.0, 6.5}, {2}, dt::DType::kFloat32);
   const auto result = dt::stack({a_tensors0, a_tensors1});
   expect(result, dt::DType::kFloat32, {2, 2}, {-1.25, 2.25, 3.0, 6.5});
 }
 
 // flip
 void case_84() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::flip(a_input, dt::Ints({0, 2}));
   expect(
     result, dt::DType::kFloat32, {2, 3, 4},
@@ -876,7 +842,7 @@ void case_84() {
 
 // repeat
 void case_85() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25}, {2}, dt::DType::kFloat32);
   const auto result = a_input.repeat(dt::Ints({2, 3}));
   expect(
     result, dt::DType::kFloat32, {2, 6},
@@ -885,10 +851,9 @@ void case_85() {
 
 // sum
 void case_86() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::sum(a_input);
   expect(result, dt::DType::kFloat32, {}, {28.5});
   result.sum().backward();
@@ -899,10 +864,9 @@ void case_86() {
 
 // sum
 void case_87() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::sum(a_input, dt::Ints({0, 2}));
   expect(result, dt::DType::kFloat32, {3}, {13.0, 9.5, 6.0});
   result.sum().backward();
@@ -913,20 +877,18 @@ void case_87() {
 
 // sum
 void case_88() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::sum(a_input, dt::Ints({1}), true);
   expect(result, dt::DType::kFloat32, {2, 1, 4}, {-0.25, 4.75, 4.25, 3.75, 4.75, 4.25, 3.75, 3.25});
 }
 
 // mean
 void case_89() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::mean(a_input);
   expect(result, dt::DType::kFloat32, {}, {1.1875});
   result.sum().backward();
@@ -937,10 +899,9 @@ void case_89() {
 
 // mean
 void case_90() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::mean(a_input, dt::Ints({0, 2}));
   expect(result, dt::DType::kFloat32, {3}, {1.625, 1.1875, 0.75});
   result.sum().backward();
@@ -951,10 +912,9 @@ void case_90() {
 
 // mean
 void case_91() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::mean(a_input, dt::Ints({1}), true);
   expect(
     result, dt::DType::kFloat32, {2, 1, 4},
@@ -963,34 +923,33 @@ void case_91() {
 
 // sum
 void case_92() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4, 2, 0}, {2, 3}, dt::DType::kInt64);
   const auto result = dt::sum(a_input);
   expect(result, dt::DType::kInt64, {}, {10});
 }
 
 // sum
 void case_93() {
-  const dt::Tensor a_input = make(
-    dt::DType::kBool, {2, 3, 4},
-    {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1}, {2, 3, 4},
+    dt::DType::kBool);
   const auto result = dt::sum(a_input, dt::Ints({0}));
   expect(result, dt::DType::kInt64, {3, 4}, {1, 2, 2, 2, 1, 1, 2, 1, 1, 2, 1, 1});
 }
 
 // sum
 void case_94() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::sum(a_input, std::nullopt, false, dt::DType::kFloat64);
   expect(result, dt::DType::kFloat64, {}, {28.5});
 }
 
 // prod
 void case_95() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::prod(a_input, 1);
   expect(result, dt::DType::kFloat32, {2}, {-0.703125, -1.640625});
   result.sum().backward();
@@ -1001,10 +960,9 @@ void case_95() {
 
 // max
 void case_96() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::max(a_input);
   expect(result, dt::DType::kFloat32, {}, {3.75});
   result.sum().backward();
@@ -1015,10 +973,9 @@ void case_96() {
 
 // max_dim
 void case_97() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::max(a_input, 1, true);
   expect(
     result.values, dt::DType::kFloat32, {2, 1, 4},
@@ -1032,10 +989,9 @@ void case_97() {
 
 // min
 void case_98() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::min(a_input);
   expect(result, dt::DType::kFloat32, {}, {-1.25});
   result.sum().backward();
@@ -1046,10 +1002,9 @@ void case_98() {
 
 // min_dim
 void case_99() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::min(a_input, 1, true);
   expect(
     result.values, dt::DType::kFloat32, {2, 1, 4},
@@ -1063,30 +1018,27 @@ void case_99() {
 
 // argmax
 void case_100() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::argmax(a_input);
   expect(result, dt::DType::kInt64, {}, {3});
 }
 
 // argmin
 void case_101() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::argmin(a_input, 2);
   expect(result, dt::DType::kInt64, {2, 3}, {0, 1, 3, 1, 3, 2});
 }
 
 // var
 void case_102() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::var(a_input, dt::Ints({1}));
   expect(
     result, dt::DType::kFloat32, {2, 4},
@@ -1099,20 +1051,18 @@ void case_102() {
 
 // std
 void case_103() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::std(a_input, std::nullopt, 0, true);
   expect(result, dt::DType::kFloat32, {1, 1, 1}, {1.6092991828918457});
 }
 
 // norm
 void case_104() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::norm(a_input);
   expect(result, dt::DType::kFloat32, {}, {9.797959327697754});
   result.sum().backward();
@@ -1123,38 +1073,36 @@ void case_104() {
 
 // norm
 void case_105() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::norm(a_input, 1, dt::Ints({2}));
   expect(result, dt::DType::kFloat32, {2, 3}, {7.5, 6.5, 5.5, 8.0, 5.5, 7.0});
 }
 
 // any
 void case_106() {
-  const dt::Tensor a_input = make(
-    dt::DType::kBool, {2, 3, 4},
-    {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1}, {2, 3, 4},
+    dt::DType::kBool);
   const auto result = dt::any(a_input);
   expect(result, dt::DType::kBool, {}, {1});
 }
 
 // all
 void case_107() {
-  const dt::Tensor a_input = make(
-    dt::DType::kBool, {2, 3, 4},
-    {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {2, 3, 4},
+    dt::DType::kBool);
   const auto result = dt::all(a_input, dt::Ints({0}));
   expect(result, dt::DType::kBool, {3, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
 }
 
 // cumsum
 void case_108() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::cumsum(a_input, 1);
   expect(
     result, dt::DType::kFloat32, {2, 3, 4},
@@ -1167,10 +1115,9 @@ void case_108() {
 
 // logsumexp
 void case_109() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true);
+    {2, 3, 4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::logsumexp(a_input, dt::Ints({1}));
   expect(
     result, dt::DType::kFloat32, {2, 4},
@@ -1183,39 +1130,35 @@ void case_109() {
 
 // equal
 void case_110() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
-  const dt::Tensor a_other = make(
-    dt::DType::kFloat32, {2, 3, 4},
+    {2, 3, 4}, dt::DType::kFloat32);
+  const dt::Tensor a_other = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::equal(a_input, a_other);
   expect_true(result == true);
 }
 
 // allclose
 void case_111() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3, 4},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false);
-  const dt::Tensor a_other = make(
-    dt::DType::kFloat32, {2, 3, 4},
+    {2, 3, 4}, dt::DType::kFloat32);
+  const dt::Tensor a_other = dt::from_numbers(
     {-1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375},
-    false);
+    {2, 3, 4}, dt::DType::kFloat32);
   const auto result = dt::allclose(a_input, a_other, 1e-05, 0.25);
   expect_true(result == true);
 }
 
 // matmul
 void case_112() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_other = make(
-    dt::DType::kFloat32, {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
-    true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, {3, 4}, dt::DType::kFloat32,
+    std::nullopt, true);
   const auto result = dt::matmul(a_input, a_other);
   expect(result, dt::DType::kFloat32, {2, 4}, {7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75});
   result.sum().backward();
@@ -1227,12 +1170,12 @@ void case_112() {
 
 // matmul
 void case_113() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_other = make(
-    dt::DType::kFloat32, {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
-    true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {2, 2, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_other = dt::from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, {3, 4}, dt::DType::kFloat32,
+    std::nullopt, true);
   const auto result = dt::matmul(a_input, a_other);
   expect(
     result, dt::DType::kFloat32, {2, 2, 4},
@@ -1248,23 +1191,21 @@ void case_113() {
 
 // mm
 void case_114() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
-  const dt::Tensor a_mat2 = make(
-    dt::DType::kFloat32, {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
-    false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_mat2 = dt::from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, {3, 4}, dt::DType::kFloat32);
   const auto result = dt::mm(a_input, a_mat2);
   expect(result, dt::DType::kFloat32, {2, 4}, {7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75});
 }
 
 // bmm
 void case_115() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_mat2 = make(
-    dt::DType::kFloat32, {2, 3, 2},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {2, 2, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_mat2 = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {2, 3, 2},
+    dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::bmm(a_input, a_mat2);
   expect(
     result, dt::DType::kFloat32, {2, 2, 2},
@@ -1280,18 +1221,17 @@ void case_115() {
 
 // mv
 void case_116() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
-    false);
-  const dt::Tensor a_vec = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, {3, 4}, dt::DType::kFloat32);
+  const dt::Tensor a_vec = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32);
   const auto result = dt::mv(a_input, a_vec);
   expect(result, dt::DType::kFloat32, {3}, {29.5, 11.5, 11.375});
 }
 
 // dot
 void case_117() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
-  const dt::Tensor a_tensor = make(dt::DType::kFloat32, {4}, {1.0, 4.5, 2.5, 6.0}, true);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_tensor = dt::from_numbers({1.0, 4.5, 2.5, 6.0}, {4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::dot(a_input, a_tensor);
   expect(result, dt::DType::kFloat32, {}, {32.0});
   result.sum().backward();
@@ -1301,12 +1241,12 @@ void case_117() {
 
 // addmm
 void case_118() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
-  const dt::Tensor a_mat1 = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_mat2 = make(
-    dt::DType::kFloat32, {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
-    true);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_mat1 = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_mat2 = dt::from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, {3, 4}, dt::DType::kFloat32,
+    std::nullopt, true);
   const auto result = dt::addmm(a_input, a_mat1, a_mat2, 0.5, 2);
   expect(
     result, dt::DType::kFloat32, {2, 4},
@@ -1321,13 +1261,12 @@ void case_118() {
 
 // linear
 void case_119() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {5, 3},
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true);
+    {5, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75}, {5}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::linear(a_input, a_weight, a_bias);
   expect(
     result, dt::DType::kFloat32, {2, 5},
@@ -1342,12 +1281,10 @@ void case_119() {
 
 // linear
 void case_120() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {5, 3},
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    false);
+    {5, 3}, dt::DType::kFloat32);
   const auto result = dt::functional::linear(a_input, a_weight);
   expect(
     result, dt::DType::kFloat32, {2, 5},
@@ -1356,15 +1293,13 @@ void case_120() {
 
 // linear_activation
 void case_121() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {5, 3},
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true);
-  const auto result = dt::functional::linear_activation(
-    a_input, a_weight, a_bias, dt::Activation::kRelu);
+    {5, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75}, {5}, dt::DType::kFloat32, std::nullopt, true);
+  const auto result = dt::functional::linear_activation(a_input, a_weight, a_bias, dt::Activation::kRelu);
   expect(
     result, dt::DType::kFloat32, {2, 5},
     {5.4375, 1.4375, 0.0, 1.6875, 0.4375, 0.0, 19.4375, 14.8125, 15.6875, 9.6875});
@@ -1378,15 +1313,13 @@ void case_121() {
 
 // linear_activation
 void case_122() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {5, 3},
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true);
-  const auto result = dt::functional::linear_activation(
-    a_input, a_weight, a_bias, dt::Activation::kSigmoid);
+    {5, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75}, {5}, dt::DType::kFloat32, std::nullopt, true);
+  const auto result = dt::functional::linear_activation(a_input, a_weight, a_bias, dt::Activation::kSigmoid);
   expect(
     result, dt::DType::kFloat32, {2, 5},
     {0.9956685304641724, 0.8080672025680542, 0.23370636999607086, 0.8438951373100281, 0.6076632142066956, 0.1127954050898552, 1.0, 0.9999996423721313, 0.9999998807907104, 0.999937891960144});
@@ -1404,15 +1337,13 @@ void case_122() {
 
 // linear_activation
 void case_123() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {5, 3},
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true);
-  const auto result = dt::functional::linear_activation(
-    a_input, a_weight, a_bias, dt::Activation::kTanh);
+    {5, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75}, {5}, dt::DType::kFloat32, std::nullopt, true);
+  const auto result = dt::functional::linear_activation(a_input, a_weight, a_bias, dt::Activation::kTanh);
   expect(
     result, dt::DType::kFloat32, {2, 5},
     {0.9999621510505676, 0.8931933641433716, -0.8298019170761108, 0.9338280558586121, 0.4115700423717499, -0.9681872129440308, 1.0, 1.0, 1.0, 1.0});
@@ -1430,15 +1361,13 @@ void case_123() {
 
 // conv2d
 void case_124() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {4, 2, 3, 3},
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75},
-    true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
+    {4, 2, 3, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::conv2d(a_input, a_weight, a_bias, dt::Ints({1, 1}), 1);
   expect(
     result, dt::DType::kFloat32, {2, 4, 5, 6},
@@ -1455,17 +1384,14 @@ void case_124() {
 
 // conv2d
 void case_125() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {4, 2, 3, 3},
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75},
-    true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
-  const auto result = dt::functional::conv2d(
-    a_input, a_weight, a_bias, dt::Ints({2, 1}), dt::Ints({0, 2}));
+    {4, 2, 3, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32, std::nullopt, true);
+  const auto result = dt::functional::conv2d(a_input, a_weight, a_bias, dt::Ints({2, 1}), dt::Ints({0, 2}));
   expect(
     result, dt::DType::kFloat32, {2, 4, 2, 8},
     {3.0625, -7.625, 2.125, 3.875, -1.25, 0.5, -3.3125, 1.5, -4.0625, -7.75, 3.875, -1.25, 0.5, -7.375, 0.0625, 3.375, 1.1875, 7.25, -3.9375, 5.0625, 0.3125, -5.8125, 6.375, -3.1875, 3.8125, 4.625, 5.0625, 0.3125, -5.8125, 8.6875, -1.0, -6.6875, 0.0, -3.3125, -3.125, 2.125, 1.875, 7.125, 0.25, 1.0625, 2.75, -7.0625, 2.125, 1.875, 7.125, 2.75, -4.125, 10.0625, 0.1875, 12.9375, 3.1875, 0.5625, 0.6875, -1.9375, 2.375, 7.375, 3.0625, 6.6875, 0.5625, 0.6875, -1.9375, 0.9375, 12.0, -4.125, -0.9375, -8.25, -1.5, 0.25, -6.25, 5.125, 2.5625, -2.875, -5.3125, -4.25, 0.25, -6.25, 5.125, 6.875, -6.4375, 8.625, 0.5625, 12.0, -0.1875, -6.3125, 2.6875, -0.6875, -5.75, 2.6875, 4.5625, 5.25, -6.3125, 2.6875, -0.6875, -6.8125, 6.125, -6.3125, 0.0, -1.4375, -1.625, 3.625, 2.0, 3.125, 8.625, 0.6875, 2.75, -2.4375, 3.625, 2.0, 3.125, 8.375, -5.375, 4.1875, 0.8125, 5.0625, 12.0625, -5.6875, 8.1875, 9.6875, -4.5, 2.125, 2.3125, 8.4375, -5.6875, 8.1875, 9.6875, -8.0625, 12.0, 0.25});
@@ -1481,16 +1407,13 @@ void case_125() {
 
 // conv2d
 void case_126() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {4, 1, 2, 2},
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75},
-    true);
-  const auto result = dt::functional::conv2d(
-    a_input, a_weight, {}, dt::Ints({1, 1}), dt::Ints({0, 0}), 2, 2);
+    {4, 1, 2, 2}, dt::DType::kFloat32, std::nullopt, true);
+  const auto result = dt::functional::conv2d(a_input, a_weight, {}, dt::Ints({1, 1}), dt::Ints({0, 0}), 2, 2);
   expect(
     result, dt::DType::kFloat32, {2, 4, 3, 4},
     {16.75, 12.25, 3.625, 7.375, 4.875, 7.25, -1.375, 2.375, 12.25, 3.625, 7.375, 9.75, 9.75, 6.0, 11.875, 16.375, 13.375, 0.0, 5.875, 10.375, 6.0, 11.875, 16.375, 3.0, 6.25, -7.75, 4.375, -1.375, -6.25, 5.875, 7.0, -7.0, -7.75, 4.375, -1.375, 6.625, 6.625, 12.625, -2.0, 12.25, 20.625, 6.0, 10.625, 16.625, 12.625, -2.0, 12.25, 10.0, 1.125, 4.875, 7.25, -1.375, 16.75, 12.25, 3.625, 7.375, 4.875, 7.25, -1.375, 2.375, 8.875, 13.375, 0.0, 5.875, 9.75, 6.0, 11.875, 16.375, 13.375, 0.0, 5.875, 10.375, 7.75, -6.25, 5.875, 7.0, 6.25, -7.75, 4.375, -1.375, -6.25, 5.875, 7.0, -7.0, 14.625, 20.625, 6.0, 10.625, 6.625, 12.625, -2.0, 12.25, 20.625, 6.0, 10.625, 16.625});
@@ -1505,15 +1428,13 @@ void case_126() {
 
 // conv2d_padding
 void case_127() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {4, 2, 2, 3},
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
+    {4, 2, 2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::conv2d_padding(
     a_input, a_weight, a_bias, dt::Ints({1, 1}), "same", dt::Ints({1, 2}));
   expect(
@@ -1531,10 +1452,9 @@ void case_127() {
 
 // max_pool2d
 void case_128() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::max_pool2d(a_input, 2);
   expect(
     result, dt::DType::kFloat32, {2, 2, 2, 3},
@@ -1547,12 +1467,10 @@ void case_128() {
 
 // max_pool2d
 void case_129() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    false);
-  const auto result = dt::functional::max_pool2d(
-    a_input, dt::Ints({3, 2}), dt::Ints({1, 2}), 1, dt::Ints({1, 1}), true);
+    {2, 2, 5, 6}, dt::DType::kFloat32);
+  const auto result = dt::functional::max_pool2d(a_input, dt::Ints({3, 2}), dt::Ints({1, 2}), 1, dt::Ints({1, 1}), true);
   expect(
     result, dt::DType::kFloat32, {2, 2, 5, 4},
     {3.25, 2.25, 3.75, -0.25, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 3.25, 3.25, 1.25, 3.75, 3.25, 2.25, 3.75, 2.75, 3.25, 0.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 3.75, 3.75, 1.75, 3.25, 3.75, 2.75, -0.25, 3.25, 3.75, 0.75, 3.25, 3.25, 3.75, 0.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 1.75, 3.25, 0.25, 3.75, 3.25, 1.25, 3.75, 3.75, 3.25, 1.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75});
@@ -1560,10 +1478,9 @@ void case_129() {
 
 // avg_pool2d
 void case_130() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::avg_pool2d(a_input, 2, 1, 1, false, false);
   expect(
     result, dt::DType::kFloat32, {2, 2, 6, 7},
@@ -1576,16 +1493,14 @@ void case_130() {
 
 // batch_norm
 void case_131() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
-  const dt::Tensor a_running_mean = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
-  const dt::Tensor a_running_var = make(dt::DType::kFloat32, {2}, {0.5, 4.0}, false);
-  const dt::Tensor a_weight = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, true);
-  const auto result = dt::functional::batch_norm(
-    a_input, a_running_mean, a_running_var, a_weight, a_bias, true, 0.2);
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_running_mean = dt::from_numbers({-1.25, 2.25}, {2}, dt::DType::kFloat32);
+  const dt::Tensor a_running_var = dt::from_numbers({0.5, 4.0}, {2}, dt::DType::kFloat32);
+  const dt::Tensor a_weight = dt::from_numbers({-1.25, 2.25}, {2}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25}, {2}, dt::DType::kFloat32, std::nullopt, true);
+  const auto result = dt::functional::batch_norm(a_input, a_running_mean, a_running_var, a_weight, a_bias, true, 0.2);
   expect(
     result, dt::DType::kFloat32, {2, 2, 5, 6},
     {0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072});
@@ -1599,12 +1514,11 @@ void case_131() {
 
 // batch_norm
 void case_132() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    false);
-  const dt::Tensor a_running_mean = make(dt::DType::kFloat32, {2}, {-1.25, 2.25}, false);
-  const dt::Tensor a_running_var = make(dt::DType::kFloat32, {2}, {0.5, 4.0}, false);
+    {2, 2, 5, 6}, dt::DType::kFloat32);
+  const dt::Tensor a_running_mean = dt::from_numbers({-1.25, 2.25}, {2}, dt::DType::kFloat32);
+  const dt::Tensor a_running_var = dt::from_numbers({0.5, 4.0}, {2}, dt::DType::kFloat32);
   const auto result = dt::functional::batch_norm(a_input, a_running_mean, a_running_var);
   expect(
     result, dt::DType::kFloat32, {2, 2, 5, 6},
@@ -1613,11 +1527,11 @@ void case_132() {
 
 // layer_norm
 void case_133() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_weight = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
-  const dt::Tensor a_bias = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_weight = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_bias = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::layer_norm(a_input, dt::Ints({4}), a_weight, a_bias);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -1634,9 +1548,9 @@ void case_133() {
 
 // softmax
 void case_134() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::softmax(a_input, 1);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -1649,9 +1563,9 @@ void case_134() {
 
 // log_softmax
 void case_135() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32);
   const auto result = dt::log_softmax(a_input, 0, dt::DType::kFloat64);
   expect(
     result, dt::DType::kFloat64, {3, 4},
@@ -1660,10 +1574,9 @@ void case_135() {
 
 // interpolate
 void case_136() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::interpolate(a_input, std::nullopt, dt::Reals({2.0, 0.5}));
   expect(
     result, dt::DType::kFloat32, {2, 2, 10, 3},
@@ -1676,10 +1589,9 @@ void case_136() {
 
 // interpolate
 void case_137() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 2, 5, 6},
+  const dt::Tensor a_input = dt::from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
+    {2, 2, 5, 6}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::functional::interpolate(
     a_input, dt::Ints({4, 9}), std::nullopt, dt::Interpolation::kNearestExact);
   expect(
@@ -1693,17 +1605,17 @@ void case_137() {
 
 // dropout
 void case_138() {
-  const dt::Tensor a_input = make(dt::DType::kFloat32, {3}, {-1.25, 2.25, 0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25}, {3}, dt::DType::kFloat32);
   const auto result = dt::functional::dropout(a_input, 0.5, false);
   expect(result, dt::DType::kFloat32, {3}, {-1.25, 2.25, 0.25});
 }
 
 // embedding
 void case_139() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {2, 3}, {0, 3, 1, 4, 2, 0}, false);
-  const dt::Tensor a_weight = make(
-    dt::DType::kFloat32, {5, 2}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1, 4, 2, 0}, {2, 3}, dt::DType::kInt64);
+  const dt::Tensor a_weight = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, {5, 2}, dt::DType::kFloat32,
+    std::nullopt, true);
   const auto result = dt::functional::embedding(a_input, a_weight, 0);
   expect(
     result, dt::DType::kFloat32, {2, 3, 2},
@@ -1716,12 +1628,11 @@ void case_139() {
 
 // mse_loss
 void case_140() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(
-    dt::DType::kFloat32, {4, 3}, {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0},
-    false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers(
+    {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, {4, 3}, dt::DType::kFloat32);
   const auto result = dt::functional::mse_loss(a_input, a_target, dt::Reduction::kMean);
   expect(result, dt::DType::kFloat32, {}, {1.5625});
   result.sum().backward();
@@ -1732,12 +1643,11 @@ void case_140() {
 
 // cross_entropy
 void case_141() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(dt::DType::kInt64, {4}, {0, 0, 0, 0}, false);
-  const auto result = dt::functional::cross_entropy(
-    a_input, a_target, {}, -100, dt::Reduction::kMean);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers({0, 0, 0, 0}, {4}, dt::DType::kInt64);
+  const auto result = dt::functional::cross_entropy(a_input, a_target, {}, -100, dt::Reduction::kMean);
   expect(result, dt::DType::kFloat32, {}, {1.0204932689666748});
   result.sum().backward();
   expect(
@@ -1747,12 +1657,11 @@ void case_141() {
 
 // mse_loss
 void case_142() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(
-    dt::DType::kFloat32, {4, 3}, {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0},
-    false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers(
+    {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, {4, 3}, dt::DType::kFloat32);
   const auto result = dt::functional::mse_loss(a_input, a_target, dt::Reduction::kSum);
   expect(result, dt::DType::kFloat32, {}, {18.75});
   result.sum().backward();
@@ -1763,10 +1672,10 @@ void case_142() {
 
 // cross_entropy
 void case_143() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(dt::DType::kInt64, {4}, {0, 0, 0, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers({0, 0, 0, 0}, {4}, dt::DType::kInt64);
   const auto result = dt::functional::cross_entropy(a_input, a_target, {}, -100, dt::Reduction::kSum);
   expect(result, dt::DType::kFloat32, {}, {4.081973075866699});
   result.sum().backward();
@@ -1777,12 +1686,11 @@ void case_143() {
 
 // mse_loss
 void case_144() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(
-    dt::DType::kFloat32, {4, 3}, {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0},
-    false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers(
+    {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, {4, 3}, dt::DType::kFloat32);
   const auto result = dt::functional::mse_loss(a_input, a_target, dt::Reduction::kNone);
   expect(
     result, dt::DType::kFloat32, {4, 3},
@@ -1795,12 +1703,11 @@ void case_144() {
 
 // cross_entropy
 void case_145() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(dt::DType::kInt64, {4}, {0, 0, 0, 0}, false);
-  const auto result = dt::functional::cross_entropy(
-    a_input, a_target, {}, -100, dt::Reduction::kNone);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers({0, 0, 0, 0}, {4}, dt::DType::kInt64);
+  const auto result = dt::functional::cross_entropy(a_input, a_target, {}, -100, dt::Reduction::kNone);
   expect(
     result, dt::DType::kFloat32, {4},
     {3.6531782150268555, 0.14293169975280762, 0.14293169975280762, 0.14293169975280762});
@@ -1812,12 +1719,12 @@ void case_145() {
 
 // l1_loss
 void case_146() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(
-    dt::DType::kFloat32, {4, 3},
-    {0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers(
+    {0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125}, {4, 3},
+    dt::DType::kFloat32);
   const auto result = dt::functional::l1_loss(a_input, a_target);
   expect(result, dt::DType::kFloat32, {}, {1.375});
   result.sum().backward();
@@ -1828,13 +1735,12 @@ void case_146() {
 
 // cross_entropy
 void case_147() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(dt::DType::kInt64, {4}, {0, 0, 0, 0}, false);
-  const dt::Tensor a_weight = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
-  const auto result = dt::functional::cross_entropy(
-    a_input, a_target, a_weight, 2, dt::Reduction::kMean, 0.125);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers({0, 0, 0, 0}, {4}, dt::DType::kInt64);
+  const dt::Tensor a_weight = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
+  const auto result = dt::functional::cross_entropy(a_input, a_target, a_weight, 2, dt::Reduction::kMean, 0.125);
   expect(result, dt::DType::kFloat32, {}, {2.0915322303771973});
   result.sum().backward();
   expect(
@@ -1844,10 +1750,10 @@ void case_147() {
 
 // nll_loss
 void case_148() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {4, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_target = make(dt::DType::kInt64, {4}, {0, 0, 0, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {4, 3},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers({0, 0, 0, 0}, {4}, dt::DType::kInt64);
   const auto result = dt::functional::nll_loss(a_input, a_target, {}, 1);
   expect(result, dt::DType::kFloat32, {}, {-2.125});
   result.sum().backward();
@@ -1858,10 +1764,10 @@ void case_148() {
 
 // binary_cross_entropy
 void case_149() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, true);
-  const dt::Tensor a_target = make(
-    dt::DType::kFloat32, {2, 3}, {0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, {2, 3}, dt::DType::kFloat32,
+    std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers({0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, {2, 3}, dt::DType::kFloat32);
   const auto result = dt::functional::binary_cross_entropy(a_input, a_target);
   expect(result, dt::DType::kFloat32, {}, {0.9766769409179688});
   result.sum().backward();
@@ -1872,11 +1778,10 @@ void case_149() {
 
 // binary_cross_entropy_with_logits
 void case_150() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true);
-  const dt::Tensor a_target = make(
-    dt::DType::kFloat32, {2, 3}, {0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false);
-  const dt::Tensor a_pos_weight = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_target = dt::from_numbers({0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_pos_weight = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const auto result = dt::functional::binary_cross_entropy_with_logits(
     a_input, a_target, {}, dt::Reduction::kMean, a_pos_weight);
   expect(result, dt::DType::kFloat32, {}, {1.0338706970214844});
@@ -1888,11 +1793,11 @@ void case_150() {
 
 // index
 void case_151() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_indices0 = make(dt::DType::kInt64, {2}, {2, 0}, false);
-  const dt::Tensor a_indices1 = make(dt::DType::kInt64, {2}, {1, -1}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_indices0 = dt::from_numbers({2, 0}, {2}, dt::DType::kInt64);
+  const dt::Tensor a_indices1 = dt::from_numbers({1, -1}, {2}, dt::DType::kInt64);
   const auto result = a_input.index({a_indices0, a_indices1});
   expect(result, dt::DType::kFloat32, {2}, {2.75, 3.75});
   result.sum().backward();
@@ -1903,10 +1808,10 @@ void case_151() {
 
 // index_select
 void case_152() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_index = make(dt::DType::kInt64, {3}, {3, 0, 3}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_index = dt::from_numbers({3, 0, 3}, {3}, dt::DType::kInt64);
   const auto result = dt::index_select(a_input, 1, a_index);
   expect(
     result, dt::DType::kFloat32, {3, 3},
@@ -1919,10 +1824,10 @@ void case_152() {
 
 // gather
 void case_153() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_index = make(dt::DType::kInt64, {3, 2}, {0, 1, 2, 3, 1, 1}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_index = dt::from_numbers({0, 1, 2, 3, 1, 1}, {3, 2}, dt::DType::kInt64);
   const auto result = dt::gather(a_input, 1, a_index);
   expect(result, dt::DType::kFloat32, {3, 2}, {-1.25, 2.25, 3.25, 1.25, 2.75, 2.75});
   result.sum().backward();
@@ -1933,10 +1838,10 @@ void case_153() {
 
 // scatter
 void case_154() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
-  const dt::Tensor a_index = make(dt::DType::kInt64, {2, 2}, {0, 1, 2, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32);
+  const dt::Tensor a_index = dt::from_numbers({0, 1, 2, 0}, {2, 2}, dt::DType::kInt64);
   const auto result = dt::scatter(a_input, 0, a_index, 7.0);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -1945,11 +1850,11 @@ void case_154() {
 
 // scatter_add
 void case_155() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_index = make(dt::DType::kInt64, {2, 2}, {0, 0, 2, 3}, false);
-  const dt::Tensor a_src = make(dt::DType::kFloat32, {2, 2}, {-1.25, 2.25, 0.25, 3.75}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_index = dt::from_numbers({0, 0, 2, 3}, {2, 2}, dt::DType::kInt64);
+  const dt::Tensor a_src = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {2, 2}, dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::scatter_add(a_input, 1, a_index, a_src);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -1963,9 +1868,9 @@ void case_155() {
 
 // at
 void case_156() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::at(a_input, "1:, ::2");
   expect(result, dt::DType::kFloat32, {2, 2}, {1.75, 3.25, -0.75, 0.75});
   result.sum().backward();
@@ -1976,19 +1881,19 @@ void case_156() {
 
 // at
 void case_157() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32);
   const auto result = dt::at(a_input, "..., None, -1");
   expect(result, dt::DType::kFloat32, {3, 1}, {3.75, 1.25, -1.25});
 }
 
 // at
 void case_158() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_tensors0 = make(dt::DType::kInt64, {3}, {2, 0, 2}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_tensors0 = dt::from_numbers({2, 0, 2}, {3}, dt::DType::kInt64);
   const auto result = dt::at(a_input, "?, 1", {a_tensors0});
   expect(result, dt::DType::kFloat32, {3}, {2.75, 2.25, 2.75});
   result.sum().backward();
@@ -1999,9 +1904,9 @@ void case_158() {
 
 // set_at
 void case_159() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32);
   const auto result = dt::set_at(a_input, "0, 1:3", 2.5);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -2010,10 +1915,10 @@ void case_159() {
 
 // set_at
 void case_160() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
-  const dt::Tensor a_value = make(dt::DType::kFloat32, {3}, {9.0, 12.5, 10.5}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32);
+  const dt::Tensor a_value = dt::from_numbers({9.0, 12.5, 10.5}, {3}, dt::DType::kFloat32);
   const auto result = dt::set_at(a_input, ":, -1", a_value);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -2022,11 +1927,10 @@ void case_160() {
 
 // set_at
 void case_161() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
-  const dt::Tensor a_tensors0 = make(
-    dt::DType::kBool, {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32);
+  const dt::Tensor a_tensors0 = dt::from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {3, 4}, dt::DType::kBool);
   const auto result = dt::set_at(a_input, "?", 0, {a_tensors0});
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -2035,11 +1939,10 @@ void case_161() {
 
 // masked_select
 void case_162() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
-  const dt::Tensor a_mask = make(
-    dt::DType::kBool, {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
+  const dt::Tensor a_mask = dt::from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {3, 4}, dt::DType::kBool);
   const auto result = dt::masked_select(a_input, a_mask);
   expect(result, dt::DType::kFloat32, {8}, {2.25, 0.25, 3.75, 1.75, 3.25, 1.25, 2.75, 0.75});
   result.sum().backward();
@@ -2050,24 +1953,23 @@ void case_162() {
 
 // nonzero
 void case_163() {
-  const dt::Tensor a_input = make(
-    dt::DType::kBool, {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {3, 4}, dt::DType::kBool);
   const auto result = dt::nonzero(a_input);
   expect(result, dt::DType::kInt64, {8, 2}, {0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2});
 }
 
 // one_hot
 void case_164() {
-  const dt::Tensor a_input = make(dt::DType::kInt64, {3}, {0, 3, 1}, false);
+  const dt::Tensor a_input = dt::from_numbers({0, 3, 1}, {3}, dt::DType::kInt64);
   const auto result = dt::functional::one_hot(a_input, 5);
   expect(result, dt::DType::kInt64, {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0});
 }
 
 // tril
 void case_165() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32, std::nullopt, true);
   const auto result = dt::tril(a_input, 1);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -2080,9 +1982,9 @@ void case_165() {
 
 // triu
 void case_166() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {3, 4},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false);
+  const dt::Tensor a_input = dt::from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, {3, 4},
+    dt::DType::kFloat32);
   const auto result = dt::triu(a_input);
   expect(
     result, dt::DType::kFloat32, {3, 4},
@@ -2091,169 +1993,147 @@ void case_166() {
 
 // matmul
 void case_167() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
-  const dt::Tensor a_other = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_other = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", [&] { dt::matmul(a_input, a_other); });
 }
 
 // sum
 void case_168() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", [&] { dt::sum(a_input, dt::Ints({3})); });
 }
 
 // reshape
 void case_169() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("shape '[4, 2]' is invalid for input of size 6", [&] { dt::reshape(a_input, dt::Ints({4, 2})); });
 }
 
 // add
 void case_170() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
-  const dt::Tensor a_other = make(dt::DType::kFloat32, {4}, {-1.25, 2.25, 0.25, 3.75}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_other = dt::from_numbers({-1.25, 2.25, 0.25, 3.75}, {4}, dt::DType::kFloat32);
   expect_error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", [&] { dt::add(a_input, a_other); });
 }
 
 // narrow
 void case_171() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("start (0) + length (9) exceeds dimension size (2).", [&] { dt::narrow(a_input, 0, 0, 9); });
 }
 
 // view
 void case_172() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("shape '[5]' is invalid for input of size 6", [&] { a_input.view(dt::Ints({5})); });
 }
 
 // softmax
 void case_173() {
-  const dt::Tensor a_input = make(
-    dt::DType::kFloat32, {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false);
+  const dt::Tensor a_input = dt::from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {2, 3}, dt::DType::kFloat32);
   expect_error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", [&] { dt::softmax(a_input, 2); });
 }
 
 // operator
 void case_174() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 + a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.75, 7.75, 3.75, 5.75, 7.25, 3.25});
 }
 
 // operator
 void case_175() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 + 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25});
 }
 
 // operator
 void case_176() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 - a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.25, -0.25, -0.25, 4.75, -0.75, -0.75});
 }
 
 // operator
 void case_177() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 - 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75});
 }
 
 // operator
 void case_178() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 * a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.125, 15.0, 3.5, 2.625, 13.0, 2.5});
 }
 
 // operator
 void case_179() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 * 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5});
 }
 
 // operator
 void case_180() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 / a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.5, 0.9375, 0.875, 10.5, 0.8125, 0.625});
 }
 
 // operator
 void case_181() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 / 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625});
 }
 
 // operator
 void case_182() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 % a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 0.25, 3.25, 1.25});
 }
 
 // operator
 void case_183() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 % 2;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25});
 }
 
 // operator
 void case_184() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 + a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75});
 }
 
 // operator
 void case_185() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 - a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25});
 }
 
 // operator
 void case_186() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 * a_x1;
   expect(result, dt::DType::kFloat32, {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875});
 }
 
 // operator
 void case_187() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 1.5 / a_x1;
   expect(
     result, dt::DType::kFloat32, {2, 3},
@@ -2262,190 +2142,177 @@ void case_187() {
 
 // operator
 void case_188() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 == a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
 void case_189() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 == a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
 void case_190() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 != a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
 }
 
 // operator
 void case_191() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 != a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
 }
 
 // operator
 void case_192() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 < a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 0, 1, 1});
 }
 
 // operator
 void case_193() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 < a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
 }
 
 // operator
 void case_194() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 <= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 0, 1, 1});
 }
 
 // operator
 void case_195() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 <= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
 }
 
 // operator
 void case_196() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 > a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 1, 0, 0});
 }
 
 // operator
 void case_197() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 > a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
 }
 
 // operator
 void case_198() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kFloat32, {3}, {0.5, 4.0, 2.0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
+  const dt::Tensor a_x1 = dt::from_numbers({0.5, 4.0, 2.0}, {3}, dt::DType::kFloat32);
   const dt::Tensor result = a_x0 >= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 1, 0, 0});
 }
 
 // operator
 void case_199() {
-  const dt::Tensor a_x1 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = 0.5 >= a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
 }
 
 // operator
 void case_200() {
-  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 & 6;
   expect(result, dt::DType::kInt64, {4}, {0, 2, 0, 4});
 }
 
 // operator
 void case_201() {
-  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
+  const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 & a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0});
 }
 
 // operator
 void case_202() {
-  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 | 6;
   expect(result, dt::DType::kInt64, {4}, {6, 7, 7, 6});
 }
 
 // operator
 void case_203() {
-  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
+  const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 | a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1});
 }
 
 // operator
 void case_204() {
-  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 ^ 6;
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // operator
 void case_205() {
-  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
-  const dt::Tensor a_x1 = make(dt::DType::kBool, {2, 3}, {1, 0, 0, 0, 0, 0}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
+  const dt::Tensor a_x1 = dt::from_numbers({1, 0, 0, 0, 0, 0}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = a_x0 ^ a_x1;
   expect(result, dt::DType::kBool, {2, 3}, {0, 1, 1, 1, 1, 1});
 }
 
 // operator
 void case_206() {
-  const dt::Tensor a_x1 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 ^ a_x1;
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // operator
 void case_207() {
-  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 << 2;
   expect(result, dt::DType::kInt64, {4}, {0, 12, 4, 16});
 }
 
 // operator
 void case_208() {
-  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 >> 2;
   expect(result, dt::DType::kInt64, {4}, {0, 0, 0, 1});
 }
 
 // operator
 void case_209() {
-  const dt::Tensor a_x0 = make(
-    dt::DType::kFloat32, {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = - a_x0;
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25});
 }
 
 // operator
 void case_210() {
-  const dt::Tensor a_x0 = make(dt::DType::kBool, {2, 3}, {1, 1, 1, 1, 1, 1}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
 void case_211() {
-  const dt::Tensor a_x0 = make(dt::DType::kInt64, {4}, {0, 3, 1, 4}, false);
+  const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kInt64, {4}, {-1, -4, -2, -5});
 }

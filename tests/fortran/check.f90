@@ -7,6 +7,7 @@ module check
   integer :: stat
   character(300) :: message
   character(:), allocatable :: current  ! the case
+  !$omp threadprivate(stat, message)
 
 contains
 
@@ -20,14 +21,6 @@ contains
     character(*), intent(in) :: text
     call expect_true(stat /= 0 .and. index(message, text) > 0, trim(message) // ' for ' // text)
   end subroutine
-
-  function make(dtype, shape, numbers, requires_grad) result(x)
-    integer, intent(in) :: dtype, shape(:)
-    real(real64), intent(in) :: numbers(:)
-    logical, intent(in) :: requires_grad
-    type(tensor) :: x
-    x = from_numbers(numbers, size=shape, dtype=dtype, requires_grad=requires_grad)
-  end function
 
   subroutine expect(x, dtype, shape, numbers)
     type(tensor), intent(in) :: x

@@ -80,7 +80,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '10 zeros_like'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = zeros_like(a_input, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -89,7 +89,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '11 full_like'
-    a_input = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
     result = full_like(a_input, 4)
     call expect(result, dtype_float32, [integer :: 2], [real(real64) :: 4.0d0, 4.0d0])
   end subroutine
@@ -99,7 +99,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '12 neg'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = neg(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, -2.25d0, -0.25d0, -3.75d0, -1.75d0, 0.25d0])
     loss = sum(result)
@@ -112,7 +112,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '13 abs'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = abs(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 0.25d0])
     loss = sum(result)
@@ -125,7 +125,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '14 exp'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = exp(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.2865048050880432d0, 9.487735748291016d0, 1.2840254306793213d0, 42.52108383178711d0, 5.754602909088135d0, 0.7788007855415344d0])
     loss = sum(result)
@@ -138,7 +138,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '15 square'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = square(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.5625d0, 5.0625d0, 0.0625d0, 14.0625d0, 3.0625d0, 0.0625d0])
     loss = sum(result)
@@ -151,7 +151,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '16 sin'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = sin(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.9489846229553223d0, 0.7780731916427612d0, 0.24740396440029144d0, -0.571561336517334d0, 0.983985960483551d0, -0.24740396440029144d0])
     loss = sum(result)
@@ -164,7 +164,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '17 cos'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = cos(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.3153223693370819d0, -0.6281736493110657d0, 0.9689124226570129d0, -0.8205593228340149d0, -0.17824605107307434d0, 0.9689124226570129d0])
     loss = sum(result)
@@ -177,7 +177,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '18 tanh'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = tanh(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.8482836484909058d0, 0.9780260920524597d0, 0.24491865932941437d0, 0.998894453048706d0, 0.9413755536079407d0, -0.24491865932941437d0])
     loss = sum(result)
@@ -190,7 +190,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '19 sigmoid'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = sigmoid(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.22270013391971588d0, 0.9046505093574524d0, 0.562176525592804d0, 0.977022647857666d0, 0.8519527316093445d0, 0.43782350420951843d0])
     loss = sum(result)
@@ -203,7 +203,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '20 relu'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = relu(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 0.0d0])
     loss = sum(result)
@@ -216,7 +216,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '21 silu'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = silu(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.27837517857551575d0, 2.035463571548462d0, 0.140544131398201d0, 3.663834810256958d0, 1.4909173250198364d0, -0.10945587605237961d0])
     loss = sum(result)
@@ -229,7 +229,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '22 log'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = log(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.3862943649291992d0, 1.3217558860778809d0, 0.5596157908439636d0, 1.6582280397415161d0, 1.1786550283432007d0, 0.2231435477733612d0])
     loss = sum(result)
@@ -242,7 +242,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '23 sqrt'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = sqrt(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 1.9364917278289795d0, 1.3228756189346313d0, 2.291287899017334d0, 1.8027756214141846d0, 1.1180340051651d0])
     loss = sum(result)
@@ -255,7 +255,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '24 rsqrt'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = rsqrt(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.0d0, 0.5163977742195129d0, 0.7559289932250977d0, 0.4364357590675354d0, 0.5547001957893372d0, 0.8944271802902222d0])
     loss = sum(result)
@@ -268,7 +268,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '25 reciprocal'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = reciprocal(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 4.0d0, 0.2666666805744171d0, 0.5714285969734192d0, 0.190476194024086d0, 0.3076923191547394d0, 0.800000011920929d0])
     loss = sum(result)
@@ -281,7 +281,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '26 gelu'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = gelu(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.13206221163272858d0, 2.2224950790405273d0, 0.14967657625675201d0, 3.7496683597564697d0, 1.6798964738845825d0, -0.10032341629266739d0])
     loss = sum(result)
@@ -294,7 +294,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '27 gelu'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = gelu(a_input, approximate=approximate_tanh)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.13228580355644226d0, 2.2227985858917236d0, 0.14967535436153412d0, 3.7497806549072266d0, 1.6797953844070435d0, -0.10032464563846588d0])
     loss = sum(result)
@@ -307,7 +307,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '28 clamp'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = clamp(a_input, min=-0.5d0, max=1.0d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.5d0, 1.0d0, 0.25d0, 1.0d0, 1.0d0, -0.25d0])
     loss = sum(result)
@@ -320,7 +320,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '29 clamp'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = clamp(a_input, max=0.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 0.5d0, 0.25d0, 0.5d0, 0.5d0, -0.25d0])
     loss = sum(result)
@@ -334,8 +334,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '30 clamp'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_min = make(dtype_float32, [integer :: 3], [real(real64) :: -0.5d0, 3.0d0, 1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_min = from_numbers([real(real64) :: -0.5d0, 3.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = clamp(a_input, min=a_min)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.5d0, 3.0d0, 1.0d0, 3.75d0, 3.0d0, 1.0d0])
     loss = sum(result)
@@ -349,8 +349,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '31 add'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
     result = add(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, 2.25d0, 4.25d0, 5.75d0, 1.75d0])
     loss = sum(result)
@@ -363,7 +363,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '32 add'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = add(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.75d0, 4.25d0, 2.25d0, 5.75d0, 3.75d0, 1.75d0])
   end subroutine
@@ -372,7 +372,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '33 add'
-    a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
     result = add(a_input, 2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 2.0d0, 5.0d0, 3.0d0, 6.0d0, 4.0d0, 2.0d0])
   end subroutine
@@ -383,8 +383,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '34 sub'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
     result = sub(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.75d0, -1.75d0, -1.75d0, 3.25d0, -2.25d0, -2.25d0])
     loss = sum(result)
@@ -397,7 +397,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '35 sub'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = sub(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -3.25d0, 0.25d0, -1.75d0, 1.75d0, -0.25d0, -2.25d0])
   end subroutine
@@ -406,7 +406,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '36 sub'
-    a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
     result = sub(a_input, 2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: -2.0d0, 1.0d0, -1.0d0, 2.0d0, 0.0d0, -2.0d0])
   end subroutine
@@ -417,8 +417,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '37 mul'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
     result = mul(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, 0.5d0, 1.875d0, 7.0d0, -0.5d0])
     loss = sum(result)
@@ -431,7 +431,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '38 mul'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = mul(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -2.5d0, 4.5d0, 0.5d0, 7.5d0, 3.5d0, -0.5d0])
   end subroutine
@@ -440,7 +440,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '39 mul'
-    a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
     result = mul(a_input, 2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 6.0d0, 2.0d0, 8.0d0, 4.0d0, 0.0d0])
   end subroutine
@@ -451,8 +451,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '40 div'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
     result = div(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -2.5d0, 0.5625d0, 0.125d0, 7.5d0, 0.4375d0, -0.125d0])
     loss = sum(result)
@@ -465,7 +465,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '41 div'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = div(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 1.125d0, 0.125d0, 1.875d0, 0.875d0, -0.125d0])
   end subroutine
@@ -474,7 +474,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '42 div'
-    a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
     result = div(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.5d0, 0.5d0, 2.0d0, 1.0d0, 0.0d0])
   end subroutine
@@ -485,8 +485,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '43 add'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
     result = add(a_input, a_other, alpha=0.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, 4.25d0, 1.25d0, 4.0d0, 3.75d0, 0.75d0])
     loss = sum(result)
@@ -499,7 +499,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '44 sub'
-    a_input = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = sub(a_input, 3, alpha=2)
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -6.0d0, -3.0d0, -5.0d0, -2.0d0])
   end subroutine
@@ -508,7 +508,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '45 rsub'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = rsub(a_input, 1.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.75d0, -0.75d0, 1.25d0, -2.25d0, -0.25d0, 1.75d0])
   end subroutine
@@ -517,7 +517,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '46 div'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = div(a_input, 0.75d0, rounding_mode=rounding_mode_floor)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -2.0d0, 3.0d0, 0.0d0, 5.0d0, 2.0d0, -1.0d0])
   end subroutine
@@ -527,7 +527,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '47 pow'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = pow(a_input, 2.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.03125d0, 27.231914520263672d0, 4.05130672454834d0, 63.153621673583984d0, 19.041818618774414d0, 1.746928095817566d0])
     loss = sum(result)
@@ -540,7 +540,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '48 pow'
-    a_exponent = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_exponent = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = pow(2, a_exponent)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.4204482138156891d0, 4.756828308105469d0, 1.1892070770263672d0, 13.45434284210205d0, 3.3635857105255127d0, 0.8408964276313782d0])
     loss = sum(result)
@@ -554,8 +554,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '49 maximum'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
     result = maximum(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 3.75d0, 4.0d0, 2.0d0])
     loss = sum(result)
@@ -569,8 +569,8 @@ contains
     type(tensor) :: a_other
     type(tensor) :: result
     current = '50 minimum'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = minimum(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 0.5d0, 1.75d0, -0.25d0])
   end subroutine
@@ -579,7 +579,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '51 eq'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = eq(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -588,7 +588,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '52 ne'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = ne(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -597,7 +597,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '53 lt'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = lt(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0])
   end subroutine
@@ -606,7 +606,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '54 le'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = le(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0])
   end subroutine
@@ -615,7 +615,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '55 gt'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = gt(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0])
   end subroutine
@@ -624,7 +624,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '56 ge'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = ge(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0])
   end subroutine
@@ -634,8 +634,8 @@ contains
     type(tensor) :: a_other
     type(tensor) :: result
     current = '57 logical_and'
-    a_input = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
-    a_other = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    a_other = from_numbers([real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
     result = logical_and(a_input, a_other)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -644,7 +644,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '58 bitwise_xor'
-    a_input = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = bitwise_xor(a_input, 6)
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 6.0d0, 5.0d0, 7.0d0, 2.0d0])
   end subroutine
@@ -655,8 +655,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '59 where'
-    a_condition = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_condition = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = where(a_condition, a_input, 0.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 0.5d0])
     loss = sum(result)
@@ -670,8 +670,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '60 masked_fill'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_mask = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_mask = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
     result = masked_fill(a_input, a_mask, 9.0d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 9.0d0, 9.0d0, 9.0d0, 9.0d0, -0.25d0])
     loss = sum(result)
@@ -683,8 +683,8 @@ contains
     type(tensor) :: a_input
     type(tensor) :: a_other
     current = '61 add_'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     call add_(a_input, a_other)
     call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, 2.25d0, 4.25d0, 5.75d0, 1.75d0])
   end subroutine
@@ -693,8 +693,8 @@ contains
     type(tensor) :: a_input
     type(tensor) :: a_other
     current = '62 mul_'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     call mul_(a_input, a_other)
     call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, 0.5d0, 1.875d0, 7.0d0, -0.5d0])
   end subroutine
@@ -703,7 +703,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '63 view'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = view(a_input, [4, -1])
     call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
@@ -712,7 +712,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '64 reshape'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = reshape(a_input, [4, -1])
     call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
@@ -721,7 +721,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '65 flatten'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = flatten(a_input)
     call expect(result, dtype_float32, [integer :: 24], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
@@ -731,7 +731,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '66 flatten'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = flatten(a_input, start_dim=1)
     call expect(result, dtype_float32, [integer :: 2, 12], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
     loss = sum(result)
@@ -744,7 +744,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '67 transpose'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = transpose(a_input, 0, 2)
     call expect(result, dtype_float32, [integer :: 4, 3, 2], [real(real64) :: -1.25d0, 2.25d0, 1.75d0, -0.25d0, -0.75d0, 2.75d0, 2.25d0, 0.25d0, -0.25d0, 3.25d0, 2.75d0, 0.75d0, 0.25d0, 3.75d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0, 3.75d0, 1.75d0, 1.25d0, -0.75d0, -1.25d0, 2.25d0])
     loss = sum(result)
@@ -756,7 +756,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '68 permute'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = permute(a_input, [2, 0, 1])
     call expect(result, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: -1.25d0, 1.75d0, -0.75d0, 2.25d0, -0.25d0, 2.75d0, 2.25d0, -0.25d0, 2.75d0, 0.25d0, 3.25d0, 0.75d0, 0.25d0, 3.25d0, 0.75d0, 3.75d0, 1.25d0, -1.25d0, 3.75d0, 1.25d0, -1.25d0, 1.75d0, -0.75d0, 2.25d0])
   end subroutine
@@ -765,7 +765,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '69 t'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = t(a_input)
     call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 3.75d0, 2.25d0, 1.75d0, 0.25d0, -0.25d0])
   end subroutine
@@ -774,7 +774,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '70 squeeze'
-    a_input = make(dtype_float32, [integer :: 1, 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 1, 3, 1], dtype=dtype_float32)
     result = squeeze(a_input)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
   end subroutine
@@ -783,7 +783,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '71 squeeze'
-    a_input = make(dtype_float32, [integer :: 1, 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 1, 3, 1], dtype=dtype_float32)
     result = squeeze(a_input, dim=[0])
     call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
   end subroutine
@@ -792,7 +792,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '72 unsqueeze'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = unsqueeze(a_input, -1)
     call expect(result, dtype_float32, [integer :: 2, 3, 4, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
   end subroutine
@@ -802,7 +802,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '73 expand'
-    a_input = make(dtype_float32, [integer :: 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3, 1], dtype=dtype_float32, requires_grad=.true.)
     result = expand(a_input, [2, 3, 4])
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, -1.25d0, -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0])
     loss = sum(result)
@@ -815,7 +815,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '74 select'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = select(a_input, 1, -1)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
     loss = sum(result)
@@ -828,7 +828,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '75 narrow'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = narrow(a_input, 2, 1, 2)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.25d0, 0.25d0, -0.25d0, 3.25d0, 2.75d0, 0.75d0, 0.25d0, 3.75d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0])
     loss = sum(result)
@@ -840,7 +840,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '76 slice'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = slice(a_input, dim=2, start=-3, end=4, step=2)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0])
   end subroutine
@@ -849,7 +849,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '77 slice'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = slice(a_input, dim=1, end=2)
     call expect(result, dtype_float32, [integer :: 2, 2, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0])
   end subroutine
@@ -858,7 +858,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '78 as_strided'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = as_strided(a_input, [2, 2], [1, 5], storage_offset=3)
     call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 3.75d0, -0.75d0, 1.75d0, 2.75d0])
   end subroutine
@@ -867,7 +867,7 @@ contains
     type(tensor) :: a_input
     type(tensor), allocatable, dimension(:) :: result
     current = '79 chunk'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = chunk(a_input, 2, dim=1)
     call expect_true(size(result) == 2, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 2, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0])
@@ -878,7 +878,7 @@ contains
     type(tensor) :: a_input
     type(tensor), allocatable, dimension(:) :: result
     current = '80 split'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = split(a_input, 3, dim=2)
     call expect_true(size(result) == 2, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 3, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 1.75d0, -0.25d0, 3.25d0, -0.75d0, 2.75d0, 0.75d0, 2.25d0, 0.25d0, 3.75d0, -0.25d0, 3.25d0, 1.25d0, 2.75d0, 0.75d0, -1.25d0])
@@ -889,7 +889,7 @@ contains
     type(tensor) :: a_input
     type(tensor), allocatable, dimension(:) :: result
     current = '81 unbind'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = unbind(a_input, dim=1)
     call expect_true(size(result) == 3, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0])
@@ -902,8 +902,8 @@ contains
     type(tensor) :: a_tensors1
     type(tensor) :: result
     current = '82 cat'
-    a_tensors0 = make(dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .false.)
-    a_tensors1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_tensors0 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32)
+    a_tensors1 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = cat([a_tensors0, a_tensors1], dim=1)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: -1.25d0, 2.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0])
   end subroutine
@@ -913,8 +913,8 @@ contains
     type(tensor) :: a_tensors1
     type(tensor) :: result
     current = '83 stack'
-    a_tensors0 = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
-    a_tensors1 = make(dtype_float32, [integer :: 2], [real(real64) :: 3.0d0, 6.5d0], .false.)
+    a_tensors0 = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    a_tensors1 = from_numbers([real(real64) :: 3.0d0, 6.5d0], size=[integer :: 2], dtype=dtype_float32)
     result = stack([a_tensors0, a_tensors1])
     call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, 3.0d0, 6.5d0])
   end subroutine
@@ -923,7 +923,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '84 flip'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = flip(a_input, [0, 2])
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.75d0, 3.75d0, 0.25d0, 2.25d0, -0.75d0, 1.25d0, 3.25d0, -0.25d0, 2.25d0, -1.25d0, 0.75d0, 2.75d0, 3.75d0, 0.25d0, 2.25d0, -1.25d0, 1.25d0, 3.25d0, -0.25d0, 1.75d0, -1.25d0, 0.75d0, 2.75d0, -0.75d0])
   end subroutine
@@ -932,7 +932,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '85 repeat'
-    a_input = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
     result = repeat(a_input, [2, 3])
     call expect(result, dtype_float32, [integer :: 2, 6], [real(real64) :: -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0])
   end subroutine
@@ -942,7 +942,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '86 sum'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = sum(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 28.5d0])
     loss = sum(result)
@@ -955,7 +955,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '87 sum'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = sum(a_input, dim=[0, 2])
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 13.0d0, 9.5d0, 6.0d0])
     loss = sum(result)
@@ -967,7 +967,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '88 sum'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = sum(a_input, dim=[1], keepdim=.true.)
     call expect(result, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -0.25d0, 4.75d0, 4.25d0, 3.75d0, 4.75d0, 4.25d0, 3.75d0, 3.25d0])
   end subroutine
@@ -977,7 +977,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '89 mean'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = mean(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.1875d0])
     loss = sum(result)
@@ -990,7 +990,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '90 mean'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = mean(a_input, dim=[0, 2])
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 1.625d0, 1.1875d0, 0.75d0])
     loss = sum(result)
@@ -1002,7 +1002,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '91 mean'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = mean(a_input, dim=[1], keepdim=.true.)
     call expect(result, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -0.0833333358168602d0, 1.5833333730697632d0, 1.4166666269302368d0, 1.25d0, 1.5833333730697632d0, 1.4166666269302368d0, 1.25d0, 1.0833333730697632d0])
   end subroutine
@@ -1011,7 +1011,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '92 sum'
-    a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
     result = sum(a_input)
     call expect(result, dtype_int64, [integer :: ], [real(real64) :: 10.0d0])
   end subroutine
@@ -1020,7 +1020,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '93 sum'
-    a_input = make(dtype_bool, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0], size=[integer :: 2, 3, 4], dtype=dtype_bool)
     result = sum(a_input, dim=[0])
     call expect(result, dtype_int64, [integer :: 3, 4], [real(real64) :: 1.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -1029,7 +1029,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '94 sum'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = sum(a_input, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: ], [real(real64) :: 28.5d0])
   end subroutine
@@ -1039,7 +1039,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '95 prod'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
     result = prod(a_input, dim=1)
     call expect(result, dtype_float32, [integer :: 2], [real(real64) :: -0.703125d0, -1.640625d0])
     loss = sum(result)
@@ -1052,7 +1052,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '96 max'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = max(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 3.75d0])
     loss = sum(result)
@@ -1066,7 +1066,7 @@ contains
     type(tensor) :: indices
     type(tensor) :: loss
     current = '97 max_dim'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     call max_dim(a_input, 1, values, indices, keepdim=.true.)
     call expect(values, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: 1.75d0, 2.75d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 2.25d0])
     call expect(indices, dtype_int64, [integer :: 2, 1, 4], [real(real64) :: 1.0d0, 2.0d0, 1.0d0, 0.0d0, 2.0d0, 1.0d0, 0.0d0, 2.0d0])
@@ -1080,7 +1080,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '98 min'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = min(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: -1.25d0])
     loss = sum(result)
@@ -1094,7 +1094,7 @@ contains
     type(tensor) :: indices
     type(tensor) :: loss
     current = '99 min_dim'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     call min_dim(a_input, 1, values, indices, keepdim=.true.)
     call expect(values, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -1.25d0, -0.25d0, 0.25d0, -1.25d0, -0.25d0, 0.25d0, -1.25d0, -0.75d0])
     call expect(indices, dtype_int64, [integer :: 2, 1, 4], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 2.0d0, 1.0d0, 0.0d0, 2.0d0, 1.0d0])
@@ -1107,7 +1107,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '100 argmax'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = argmax(a_input)
     call expect(result, dtype_int64, [integer :: ], [real(real64) :: 3.0d0])
   end subroutine
@@ -1116,7 +1116,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '101 argmin'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = argmin(a_input, dim=2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 3.0d0, 1.0d0, 3.0d0, 2.0d0])
   end subroutine
@@ -1126,7 +1126,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '102 var'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = var(a_input, dim=[1])
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 2.5833332538604736d0, 2.5833332538604736d0, 2.5833332538604736d0, 6.25d0, 2.5833332538604736d0, 2.5833332538604736d0, 6.25d0, 2.5833332538604736d0])
     loss = sum(result)
@@ -1138,7 +1138,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '103 std'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = std(a_input, correction=0, keepdim=.true.)
     call expect(result, dtype_float32, [integer :: 1, 1, 1], [real(real64) :: 1.6092991828918457d0])
   end subroutine
@@ -1148,7 +1148,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '104 norm'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = norm(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 9.797959327697754d0])
     loss = sum(result)
@@ -1160,7 +1160,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '105 norm'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = norm(a_input, p=1, dim=[2])
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 7.5d0, 6.5d0, 5.5d0, 8.0d0, 5.5d0, 7.0d0])
   end subroutine
@@ -1169,7 +1169,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '106 any'
-    a_input = make(dtype_bool, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], size=[integer :: 2, 3, 4], dtype=dtype_bool)
     result = any(a_input)
     call expect(result, dtype_bool, [integer :: ], [real(real64) :: 1.0d0])
   end subroutine
@@ -1178,7 +1178,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '107 all'
-    a_input = make(dtype_bool, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3, 4], dtype=dtype_bool)
     result = all(a_input, dim=[0])
     call expect(result, dtype_bool, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -1188,7 +1188,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '108 cumsum'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = cumsum(a_input, 1)
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 0.5d0, 2.0d0, 3.5d0, 5.0d0, -0.25d0, 4.75d0, 4.25d0, 3.75d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 2.0d0, 3.5d0, 5.0d0, 1.0d0, 4.75d0, 4.25d0, 3.75d0, 3.25d0])
     loss = sum(result)
@@ -1201,7 +1201,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '109 logsumexp'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = logsumexp(a_input, [1])
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 1.873872995376587d0, 3.2545969486236572d0, 3.373872995376587d0, 3.835097312927246d0, 3.2545969486236572d0, 3.373872995376587d0, 3.835097312927246d0, 2.7545969486236572d0])
     loss = sum(result)
@@ -1214,8 +1214,8 @@ contains
     type(tensor) :: a_other
     logical :: result
     current = '110 equal'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    a_other = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = equal(a_input, a_other)
     call expect_true(result .eqv. .true., 'the result')
   end subroutine
@@ -1225,8 +1225,8 @@ contains
     type(tensor) :: a_other
     logical :: result
     current = '111 allclose'
-    a_input = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.125d0, 2.375d0, 0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, 2.375d0, 0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, 2.375d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    a_other = from_numbers([real(real64) :: -1.125d0, 2.375d0, 0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, 2.375d0, 0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, 2.375d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
     result = allclose(a_input, a_other, atol=0.25d0)
     call expect_true(result .eqv. .true., 'the result')
   end subroutine
@@ -1237,8 +1237,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '112 matmul'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = matmul(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
     loss = sum(result)
@@ -1253,8 +1253,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '113 matmul'
-    a_input = make(dtype_float32, [integer :: 2, 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_other = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 2, 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = matmul(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0, 5.25d0, 11.5d0, 10.875d0, 21.25d0, 2.75d0, 6.5d0, 6.125d0, 16.75d0])
     loss = sum(result)
@@ -1268,8 +1268,8 @@ contains
     type(tensor) :: a_mat2
     type(tensor) :: result
     current = '114 mm'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
-    a_mat2 = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_mat2 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32)
     result = mm(a_input, a_mat2)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
   end subroutine
@@ -1280,8 +1280,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '115 bmm'
-    a_input = make(dtype_float32, [integer :: 2, 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_mat2 = make(dtype_float32, [integer :: 2, 3, 2], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 2, 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_mat2 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 2, 3, 2], dtype=dtype_float32, requires_grad=.true.)
     result = bmm(a_input, a_mat2)
     call expect(result, dtype_float32, [integer :: 2, 2, 2], [real(real64) :: 2.5625d0, 5.5625d0, -4.6875d0, 15.0625d0, 9.0625d0, 8.4375d0, 7.4375d0, 7.0625d0])
     loss = sum(result)
@@ -1295,8 +1295,8 @@ contains
     type(tensor) :: a_vec
     type(tensor) :: result
     current = '116 mv'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .false.)
-    a_vec = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    a_vec = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32)
     result = mv(a_input, a_vec)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 29.5d0, 11.5d0, 11.375d0])
   end subroutine
@@ -1307,8 +1307,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '117 dot'
-    a_input = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_tensor = make(dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 4.5d0, 2.5d0, 6.0d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    a_tensor = from_numbers([real(real64) :: 1.0d0, 4.5d0, 2.5d0, 6.0d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
     result = dot(a_input, a_tensor)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 32.0d0])
     loss = sum(result)
@@ -1324,9 +1324,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '118 addmm'
-    a_input = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_mat1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_mat2 = make(dtype_float32, [integer :: 3, 4], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    a_mat1 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_mat2 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = addmm(a_input, a_mat1, a_mat2, beta=0.5d0, alpha=2)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 14.375d0, 0.125d0, 18.875d0, 1.875d0, 14.875d0, 34.125d0, 31.375d0, 53.375d0])
     loss = sum(result)
@@ -1343,9 +1343,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '119 linear'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
     result = linear(a_input, a_weight, bias=a_bias)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 5.4375d0, 1.4375d0, -1.1875d0, 1.6875d0, 0.4375d0, -2.0625d0, 19.4375d0, 14.8125d0, 15.6875d0, 9.6875d0])
     loss = sum(result)
@@ -1360,8 +1360,8 @@ contains
     type(tensor) :: a_weight
     type(tensor) :: result
     current = '120 linear'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
-    a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32)
     result = linear(a_input, a_weight)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 6.6875d0, -0.8125d0, -1.4375d0, -2.0625d0, -1.3125d0, -0.8125d0, 17.1875d0, 14.5625d0, 11.9375d0, 7.9375d0])
   end subroutine
@@ -1373,9 +1373,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '121 linear_activation'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
     result = linear_activation(a_input, a_weight, a_bias, activation_relu)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 5.4375d0, 1.4375d0, 0.0d0, 1.6875d0, 0.4375d0, 0.0d0, 19.4375d0, 14.8125d0, 15.6875d0, 9.6875d0])
     loss = sum(result)
@@ -1392,9 +1392,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '122 linear_activation'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
     result = linear_activation(a_input, a_weight, a_bias, activation_sigmoid)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 0.9956685304641724d0, 0.8080672025680542d0, 0.23370636999607086d0, 0.8438951373100281d0, 0.6076632142066956d0, 0.1127954050898552d0, 1.0d0, 0.9999996423721313d0, 0.9999998807907104d0, 0.999937891960144d0])
     loss = sum(result)
@@ -1411,9 +1411,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '123 linear_activation'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 5], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
     result = linear_activation(a_input, a_weight, a_bias, activation_tanh)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 0.9999621510505676d0, 0.8931933641433716d0, -0.8298019170761108d0, 0.9338280558586121d0, 0.4115700423717499d0, -0.9681872129440308d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
     loss = sum(result)
@@ -1430,9 +1430,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '124 conv2d'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0], size=[integer :: 4, 2, 3, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
     result = conv2d(a_input, a_weight, bias=a_bias, padding=[1])
     call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: -1.75d0, 0.125d0, 0.625d0, -0.25d0, 5.75d0, 3.5d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -7.75d0, 3.875d0, -1.25d0, 0.5d0, -7.375d0, 0.0625d0, -5.0625d0, -3.5d0, 2.0d0, 4.75d0, -6.25d0, 5.5625d0, 9.0625d0, -1.4375d0, -3.4375d0, 1.4375d0, -1.9375d0, -3.8125d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, 4.625d0, 5.0625d0, 0.3125d0, -5.8125d0, 8.6875d0, -1.0d0, 4.625d0, -2.625d0, 3.125d0, -2.125d0, 2.25d0, -1.5d0, -3.5d0, -1.625d0, -2.0d0, -2.375d0, 4.125d0, 4.0d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, -4.125d0, -5.625d0, 6.5d0, 1.5d0, 7.5d0, 1.125d0, 0.375d0, 3.875d0, 13.3125d0, -0.5625d0, 8.9375d0, 10.1875d0, -0.5625d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 6.6875d0, 0.5625d0, 0.6875d0, -1.9375d0, 0.9375d0, 12.0d0, 5.4375d0, 5.3125d0, 6.0625d0, -5.5625d0, 8.9375d0, 0.1875d0, 1.875d0, -4.25d0, 1.75d0, 5.0d0, 0.0d0, 5.5d0, -8.25d0, -1.5d0, 0.25d0, -6.25d0, 5.125d0, 2.5625d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -2.1875d0, 2.0d0, -3.5d0, -2.125d0, -4.875d0, -2.8125d0, 0.6875d0, 6.4375d0, -5.1875d0, 3.8125d0, 4.5625d0, -5.5625d0, 12.0d0, -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, -5.75d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, 2.375d0, 2.75d0, -2.5d0, -0.875d0, 3.5d0, 2.875d0, 0.875d0, -6.25d0, -1.125d0, 2.625d0, -1.875d0, 4.0d0, -1.4375d0, -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, -0.625d0, 2.125d0, 1.25d0, 7.25d0, 7.75d0, -4.5d0, -1.0d0, 11.3125d0, 2.9375d0, 1.4375d0, 6.8125d0, 1.1875d0, 5.0625d0, 12.0625d0, -5.6875d0, 8.1875d0, 9.6875d0, -4.5d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 5.3125d0, -1.9375d0, 2.9375d0, -0.4375d0, -2.4375d0, 8.0625d0])
     loss = sum(result)
@@ -1449,9 +1449,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '125 conv2d'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0], size=[integer :: 4, 2, 3, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
     result = conv2d(a_input, a_weight, bias=a_bias, stride=[2, 1], padding=[0, 2])
     call expect(result, dtype_float32, [integer :: 2, 4, 2, 8], [real(real64) :: 3.0625d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, 1.5d0, -4.0625d0, -7.75d0, 3.875d0, -1.25d0, 0.5d0, -7.375d0, 0.0625d0, 3.375d0, 1.1875d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, -3.1875d0, 3.8125d0, 4.625d0, 5.0625d0, 0.3125d0, -5.8125d0, 8.6875d0, -1.0d0, -6.6875d0, 0.0d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, 1.0625d0, 2.75d0, -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, -4.125d0, 10.0625d0, 0.1875d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 7.375d0, 3.0625d0, 6.6875d0, 0.5625d0, 0.6875d0, -1.9375d0, 0.9375d0, 12.0d0, -4.125d0, -0.9375d0, -8.25d0, -1.5d0, 0.25d0, -6.25d0, 5.125d0, 2.5625d0, -2.875d0, -5.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, 8.625d0, 0.5625d0, 12.0d0, -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, -5.75d0, 2.6875d0, 4.5625d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, -6.3125d0, 0.0d0, -1.4375d0, -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, 0.6875d0, 2.75d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, 4.1875d0, 0.8125d0, 5.0625d0, 12.0625d0, -5.6875d0, 8.1875d0, 9.6875d0, -4.5d0, 2.125d0, 2.3125d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 0.25d0])
     loss = sum(result)
@@ -1467,8 +1467,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '126 conv2d'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 4, 1, 2, 2], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 4, 1, 2, 2], dtype=dtype_float32, requires_grad=.true.)
     result = conv2d(a_input, a_weight, dilation=[2], groups=2)
     call expect(result, dtype_float32, [integer :: 2, 4, 3, 4], [real(real64) :: 16.75d0, 12.25d0, 3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, 12.25d0, 3.625d0, 7.375d0, 9.75d0, 9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, 5.875d0, 10.375d0, 6.0d0, 11.875d0, 16.375d0, 3.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, -6.25d0, 5.875d0, 7.0d0, -7.0d0, -7.75d0, 4.375d0, -1.375d0, 6.625d0, 6.625d0, 12.625d0, -2.0d0, 12.25d0, 20.625d0, 6.0d0, 10.625d0, 16.625d0, 12.625d0, -2.0d0, 12.25d0, 10.0d0, 1.125d0, 4.875d0, 7.25d0, -1.375d0, 16.75d0, 12.25d0, 3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, 8.875d0, 13.375d0, 0.0d0, 5.875d0, 9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, 5.875d0, 10.375d0, 7.75d0, -6.25d0, 5.875d0, 7.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, -6.25d0, 5.875d0, 7.0d0, -7.0d0, 14.625d0, 20.625d0, 6.0d0, 10.625d0, 6.625d0, 12.625d0, -2.0d0, 12.25d0, 20.625d0, 6.0d0, 10.625d0, 16.625d0])
     loss = sum(result)
@@ -1484,9 +1484,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '127 conv2d_padding'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 4, 2, 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4, 2, 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
     result = conv2d_padding(a_input, a_weight, bias=a_bias, padding='same', dilation=[1, 2])
     call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: 3.5d0, 7.875d0, 17.375d0, 29.5d0, 6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, 7.875d0, -4.25d0, 29.5d0, 0.375d0, 6.25d0, 28.125d0, -0.25d0, 1.375d0, 15.625d0, 8.5d0, 23.375d0, 13.625d0, -1.0d0, 5.375d0, 5.625d0, -11.25d0, 15.875d0, 4.875d0, -3.0d0, 25.125d0, 25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, 4.875d0, 12.0d0, 25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 30.25d0, 8.875d0, 15.5d0, 28.875d0, 12.0d0, 1.25d0, 14.5d0, 3.875d0, 25.0d0, 18.375d0, 7.0d0, 1.0d0, 12.5d0, 34.125d0, 1.0d0, 21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, 6.875d0, 7.5d0, 34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 22.25d0, 8.125d0, 30.5d0, 14.875d0, 7.5d0, 23.25d0, 8.0d0, 10.625d0, 21.0d0, 5.375d0, 21.5d0, 9.5d0, 4.625d0, 22.5d0, 16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, 11.625d0, 36.0d0, 22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 10.125d0, 6.0d0, 38.625d0, 13.25d0, 36.0d0, 17.75d0, 1.5d0, 9.125d0, 6.0d0, 11.625d0, 25.0d0, 7.0d0, -6.25d0, 17.375d0, -5.875d0, 25.5d0, 20.875d0, 12.5d0, 3.5d0, 7.875d0, 17.375d0, 29.5d0, 6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, 7.875d0, -4.25d0, 29.5d0, 0.375d0, 6.25d0, 28.125d0, 2.0d0, -4.0d0, 13.375d0, 0.625d0, 2.125d0, 10.375d0, 15.25d0, 2.125d0, 27.25d0, 26.875d0, 3.25d0, 4.875d0, -3.0d0, 25.125d0, 25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, 4.875d0, 12.0d0, 25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 20.5d0, 8.5d0, -1.25d0, 15.5d0, 12.75d0, 4.0d0, -1.75d0, 39.125d0, 23.25d0, 2.125d0, 28.25d0, 6.875d0, 12.5d0, 34.125d0, 1.0d0, 21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, 6.875d0, 7.5d0, 34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 17.0d0, -1.0d0, 15.75d0, 12.5d0, -8.25d0, 15.5d0, 1.875d0, 8.75d0, 4.125d0, 42.0d0, 25.75d0, 11.625d0, 4.625d0, 22.5d0, 16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, 11.625d0, 36.0d0, 22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 2.5d0, 0.5d0, 21.75d0, -1.5d0, 20.25d0, 16.0d0])
     loss = sum(result)
@@ -1501,7 +1501,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '128 max_pool2d'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
     result = max_pool2d(a_input, [2])
     call expect(result, dtype_float32, [integer :: 2, 2, 2, 3], [real(real64) :: 3.25d0, 3.75d0, 1.75d0, 2.25d0, 3.75d0, 3.25d0, 3.75d0, 3.25d0, 2.25d0, 2.75d0, 3.25d0, 3.75d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.25d0, 3.75d0, 1.75d0, 3.25d0, 3.75d0, 3.25d0, 3.75d0])
     loss = sum(result)
@@ -1513,7 +1513,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '129 max_pool2d'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32)
     result = max_pool2d(a_input, [3, 2], stride=[1, 2], padding=[1], ceil_mode=.true.)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 4], [real(real64) :: 3.25d0, 2.25d0, 3.75d0, -0.25d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 2.25d0, 3.75d0, 3.25d0, 3.25d0, 1.25d0, 3.75d0, 3.25d0, 2.25d0, 3.75d0, 2.75d0, 3.25d0, 0.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.75d0, 1.75d0, 3.25d0, 3.75d0, 2.75d0, -0.25d0, 3.25d0, 3.75d0, 0.75d0, 3.25d0, 3.25d0, 3.75d0, 0.75d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 2.25d0, 3.75d0, 1.75d0, 3.25d0, 0.25d0, 3.75d0, 3.25d0, 1.25d0, 3.75d0, 3.75d0, 3.25d0, 1.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 2.25d0, 3.75d0])
   end subroutine
@@ -1523,7 +1523,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '130 avg_pool2d'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
     result = avg_pool2d(a_input, [2], stride=[1], padding=[1], count_include_pad=.false.)
     call expect(result, dtype_float32, [integer :: 2, 2, 6, 7], [real(real64) :: -1.25d0, 0.5d0, 1.25d0, 2.0d0, 2.75d0, 0.75d0, -0.25d0, 1.0d0, 1.375d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, -0.75d0, 2.75d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0, 0.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 1.75d0, 0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, 2.25d0, 1.25d0, -0.75d0, 1.0d0, 1.75d0, -0.25d0, 0.5d0, 1.25d0, 0.25d0, 1.5d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, -0.25d0, 3.25d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, 1.5d0, 3.25d0, 1.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 2.25d0, 0.75d0, -0.25d0, 0.5d0, 1.25d0, 2.0d0, 2.75d0, 1.75d0, -0.25d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 0.75d0, -0.75d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.25d0, 1.0d0, 1.375d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, -0.75d0, 2.75d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0, 1.25d0, 0.25d0, 1.0d0, 1.75d0, -0.25d0, 0.5d0, 2.25d0, 0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, 2.25d0, 1.25d0, -0.25d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, -0.25d0, 3.25d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, 1.5d0, 3.25d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0])
     loss = sum(result)
@@ -1540,11 +1540,11 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '131 batch_norm'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
-    a_running_mean = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
-    a_running_var = make(dtype_float32, [integer :: 2], [real(real64) :: 0.5d0, 4.0d0], .false.)
-    a_weight = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    a_running_mean = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    a_running_var = from_numbers([real(real64) :: 0.5d0, 4.0d0], size=[integer :: 2], dtype=dtype_float32)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     result = batch_norm(a_input, a_running_mean, a_running_var, weight=a_weight, bias=a_bias, training=.true., momentum=0.2d0)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0])
     loss = sum(result)
@@ -1560,9 +1560,9 @@ contains
     type(tensor) :: a_running_var
     type(tensor) :: result
     current = '132 batch_norm'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .false.)
-    a_running_mean = make(dtype_float32, [integer :: 2], [real(real64) :: -1.25d0, 2.25d0], .false.)
-    a_running_var = make(dtype_float32, [integer :: 2], [real(real64) :: 0.5d0, 4.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32)
+    a_running_mean = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    a_running_var = from_numbers([real(real64) :: 0.5d0, 4.0d0], size=[integer :: 2], dtype=dtype_float32)
     result = batch_norm(a_input, a_running_mean, a_running_var)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0])
   end subroutine
@@ -1574,9 +1574,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '133 layer_norm'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_weight = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
-    a_bias = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
     result = layer_norm(a_input, [4], weight=a_weight, bias=a_bias)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 0.39132803678512573d0, 3.4317562580108643d0, 0.1186937540769577d0, 8.67398452758789d0, -1.4999991655349731d0, -0.8999897241592407d0, 0.5999988317489624d0, 3.000002384185791d0, -0.3463801145553589d0, 5.683755397796631d0, 0.31024134159088135d0, -0.16568630933761597d0])
     loss = sum(result)
@@ -1591,7 +1591,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '134 softmax'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = softmax(a_input, 1)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 0.005347298923879862d0, 0.1770782172679901d0, 0.023964930325746536d0, 0.7936094999313354d0, 0.1606798619031906d0, 0.021745653823018074d0, 0.7201171517372131d0, 0.09745725989341736d0, 0.025507813319563866d0, 0.8447027802467346d0, 0.11431808769702911d0, 0.015471271239221096d0])
     loss = sum(result)
@@ -1603,7 +1603,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '135 log_softmax'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
     result = log_softmax(a_input, 0, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: 3, 4], [real(real64) :: -3.1238729583693674d0, -1.0045969023422834d0, -3.1238729583693674d0, -0.08509724636430994d0, -0.12387295836936733d0, -3.5045969023422834d0, -0.12387295836936733d0, -2.58509724636431d0, -2.6238729583693674d0, -0.5045969023422835d0, -2.6238729583693674d0, -5.08509724636431d0])
   end subroutine
@@ -1613,7 +1613,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '136 interpolate'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
     result = interpolate(a_input, scale_factor=[2.0d0, 0.5d0])
     call expect(result, dtype_float32, [integer :: 2, 2, 10, 3], [real(real64) :: -1.25d0, 0.25d0, 1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, 3.25d0, -0.75d0])
     loss = sum(result)
@@ -1626,7 +1626,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '137 interpolate'
-    a_input = make(dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
     result = interpolate(a_input, size=[4, 9], mode=interpolation_nearest_exact)
     call expect(result, dtype_float32, [integer :: 2, 2, 4, 9], [real(real64) :: -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0])
     loss = sum(result)
@@ -1638,7 +1638,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '138 dropout'
-    a_input = make(dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
     result = dropout(a_input, p=0.5d0, training=.false.)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
   end subroutine
@@ -1649,8 +1649,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '139 embedding'
-    a_input = make(dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], .false.)
-    a_weight = make(dtype_float32, [integer :: 5, 2], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], .true.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
+    a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 5, 2], dtype=dtype_float32, requires_grad=.true.)
     result = embedding(a_input, a_weight, padding_idx=0)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: -1.25d0, 2.25d0, 3.25d0, 1.25d0, 0.25d0, 3.75d0, -0.75d0, 2.75d0, 1.75d0, -0.25d0, -1.25d0, 2.25d0])
     loss = sum(result)
@@ -1664,8 +1664,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '140 mse_loss'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 4, 3], dtype=dtype_float32)
     result = mse_loss(a_input, a_target, reduction=reduction_mean)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.5625d0])
     loss = sum(result)
@@ -1679,8 +1679,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '141 cross_entropy'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = cross_entropy(a_input, a_target, reduction=reduction_mean)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.0204932689666748d0])
     loss = sum(result)
@@ -1694,8 +1694,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '142 mse_loss'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 4, 3], dtype=dtype_float32)
     result = mse_loss(a_input, a_target, reduction=reduction_sum)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 18.75d0])
     loss = sum(result)
@@ -1709,8 +1709,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '143 cross_entropy'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = cross_entropy(a_input, a_target, reduction=reduction_sum)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 4.081973075866699d0])
     loss = sum(result)
@@ -1724,8 +1724,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '144 mse_loss'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 4, 3], dtype=dtype_float32)
     result = mse_loss(a_input, a_target, reduction=reduction_none)
     call expect(result, dtype_float32, [integer :: 4, 3], [real(real64) :: 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0])
     loss = sum(result)
@@ -1739,8 +1739,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '145 cross_entropy'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = cross_entropy(a_input, a_target, reduction=reduction_none)
     call expect(result, dtype_float32, [integer :: 4], [real(real64) :: 3.6531782150268555d0, 0.14293169975280762d0, 0.14293169975280762d0, 0.14293169975280762d0])
     loss = sum(result)
@@ -1754,8 +1754,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '146 l1_loss'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 4, 3], [real(real64) :: 0.125d0, 3.625d0, 1.625d0, 5.125d0, 3.125d0, 1.125d0, 4.625d0, 2.625d0, 0.625d0, 4.125d0, 2.125d0, 0.125d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.125d0, 3.625d0, 1.625d0, 5.125d0, 3.125d0, 1.125d0, 4.625d0, 2.625d0, 0.625d0, 4.125d0, 2.125d0, 0.125d0], size=[integer :: 4, 3], dtype=dtype_float32)
     result = l1_loss(a_input, a_target)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.375d0])
     loss = sum(result)
@@ -1770,9 +1770,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '147 cross_entropy'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], .false.)
-    a_weight = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
+    a_weight = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = cross_entropy(a_input, a_target, weight=a_weight, ignore_index=2, label_smoothing=0.125d0)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 2.0915322303771973d0])
     loss = sum(result)
@@ -1786,8 +1786,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '148 nll_loss'
-    a_input = make(dtype_float32, [integer :: 4, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_target = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = nll_loss(a_input, a_target, ignore_index=1)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: -2.125d0])
     loss = sum(result)
@@ -1801,8 +1801,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '149 binary_cross_entropy'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.21875d0, 0.90625d0, 0.5625d0, 0.984375d0, 0.859375d0, 0.4375d0], .true.)
-    a_target = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, 0.625d0, 0.375d0, 0.125d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.21875d0, 0.90625d0, 0.5625d0, 0.984375d0, 0.859375d0, 0.4375d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, 0.625d0, 0.375d0, 0.125d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = binary_cross_entropy(a_input, a_target)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 0.9766769409179688d0])
     loss = sum(result)
@@ -1817,9 +1817,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '150 binary_cross_entropy_with_logits'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .true.)
-    a_target = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, 0.625d0, 0.375d0, 0.125d0], .false.)
-    a_pos_weight = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    a_target = from_numbers([real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, 0.625d0, 0.375d0, 0.125d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_pos_weight = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = binary_cross_entropy_with_logits(a_input, a_target, pos_weight=a_pos_weight)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.0338706970214844d0])
     loss = sum(result)
@@ -1834,9 +1834,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '151 index'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_indices0 = make(dtype_int64, [integer :: 2], [real(real64) :: 2.0d0, 0.0d0], .false.)
-    a_indices1 = make(dtype_int64, [integer :: 2], [real(real64) :: 1.0d0, -1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    a_indices0 = from_numbers([real(real64) :: 2.0d0, 0.0d0], size=[integer :: 2], dtype=dtype_int64)
+    a_indices1 = from_numbers([real(real64) :: 1.0d0, -1.0d0], size=[integer :: 2], dtype=dtype_int64)
     result = index(a_input, [a_indices0, a_indices1])
     call expect(result, dtype_float32, [integer :: 2], [real(real64) :: 2.75d0, 3.75d0])
     loss = sum(result)
@@ -1850,8 +1850,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '152 index_select'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_index = make(dtype_int64, [integer :: 3], [real(real64) :: 3.0d0, 0.0d0, 3.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    a_index = from_numbers([real(real64) :: 3.0d0, 0.0d0, 3.0d0], size=[integer :: 3], dtype=dtype_int64)
     result = index_select(a_input, 1, a_index)
     call expect(result, dtype_float32, [integer :: 3, 3], [real(real64) :: 3.75d0, -1.25d0, 3.75d0, 1.25d0, 1.75d0, 1.25d0, -1.25d0, -0.75d0, -1.25d0])
     loss = sum(result)
@@ -1865,8 +1865,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '153 gather'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_index = make(dtype_int64, [integer :: 3, 2], [real(real64) :: 0.0d0, 1.0d0, 2.0d0, 3.0d0, 1.0d0, 1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    a_index = from_numbers([real(real64) :: 0.0d0, 1.0d0, 2.0d0, 3.0d0, 1.0d0, 1.0d0], size=[integer :: 3, 2], dtype=dtype_int64)
     result = gather(a_input, 1, a_index)
     call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 2.25d0, 3.25d0, 1.25d0, 2.75d0, 2.75d0])
     loss = sum(result)
@@ -1879,8 +1879,8 @@ contains
     type(tensor) :: a_index
     type(tensor) :: result
     current = '154 scatter'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
-    a_index = make(dtype_int64, [integer :: 2, 2], [real(real64) :: 0.0d0, 1.0d0, 2.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    a_index = from_numbers([real(real64) :: 0.0d0, 1.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 2], dtype=dtype_int64)
     result = scatter(a_input, 0, a_index, 7.0d0)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 7.0d0, 7.0d0, 0.25d0, 3.75d0, 1.75d0, 7.0d0, 3.25d0, 1.25d0, 7.0d0, 2.75d0, 0.75d0, -1.25d0])
   end subroutine
@@ -1892,9 +1892,9 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '155 scatter_add'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_index = make(dtype_int64, [integer :: 2, 2], [real(real64) :: 0.0d0, 0.0d0, 2.0d0, 3.0d0], .false.)
-    a_src = make(dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    a_index = from_numbers([real(real64) :: 0.0d0, 0.0d0, 2.0d0, 3.0d0], size=[integer :: 2, 2], dtype=dtype_int64)
+    a_src = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
     result = scatter_add(a_input, 1, a_index, a_src)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -0.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.5d0, 5.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
     loss = sum(result)
@@ -1908,7 +1908,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '156 at'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = at(a_input, '1:, ::2')
     call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 1.75d0, 3.25d0, -0.75d0, 0.75d0])
     loss = sum(result)
@@ -1920,7 +1920,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '157 at'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
     result = at(a_input, '..., None, -1')
     call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: 3.75d0, 1.25d0, -1.25d0])
   end subroutine
@@ -1931,8 +1931,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '158 at'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_tensors0 = make(dtype_int64, [integer :: 3], [real(real64) :: 2.0d0, 0.0d0, 2.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    a_tensors0 = from_numbers([real(real64) :: 2.0d0, 0.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_int64)
     result = at(a_input, '?, 1', tensors=[a_tensors0])
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 2.75d0, 2.25d0, 2.75d0])
     loss = sum(result)
@@ -1943,7 +1943,7 @@ contains
   subroutine case_159()
     type(tensor) :: a_input
     current = '159 set_at'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
     call set_at(a_input, '0, 1:3', 2.5d0)
     call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.5d0, 2.5d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
   end subroutine
@@ -1952,8 +1952,8 @@ contains
     type(tensor) :: a_input
     type(tensor) :: a_value
     current = '160 set_at'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
-    a_value = make(dtype_float32, [integer :: 3], [real(real64) :: 9.0d0, 12.5d0, 10.5d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    a_value = from_numbers([real(real64) :: 9.0d0, 12.5d0, 10.5d0], size=[integer :: 3], dtype=dtype_float32)
     call set_at(a_input, ':, -1', a_value)
     call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 9.0d0, 1.75d0, -0.25d0, 3.25d0, 12.5d0, -0.75d0, 2.75d0, 0.75d0, 10.5d0])
   end subroutine
@@ -1962,8 +1962,8 @@ contains
     type(tensor) :: a_input
     type(tensor) :: a_tensors0
     current = '161 set_at'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
-    a_tensors0 = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    a_tensors0 = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 3, 4], dtype=dtype_bool)
     call set_at(a_input, '?', 0, tensors=[a_tensors0])
     call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.75d0, 0.0d0, 0.0d0, -1.25d0])
   end subroutine
@@ -1974,8 +1974,8 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '162 masked_select'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
-    a_mask = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    a_mask = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 3, 4], dtype=dtype_bool)
     result = masked_select(a_input, a_mask)
     call expect(result, dtype_float32, [integer :: 8], [real(real64) :: 2.25d0, 0.25d0, 3.75d0, 1.75d0, 3.25d0, 1.25d0, 2.75d0, 0.75d0])
     loss = sum(result)
@@ -1987,7 +1987,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '163 nonzero'
-    a_input = make(dtype_bool, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 3, 4], dtype=dtype_bool)
     result = nonzero(a_input)
     call expect(result, dtype_int64, [integer :: 8, 2], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 2.0d0, 0.0d0, 3.0d0, 1.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 3.0d0, 2.0d0, 1.0d0, 2.0d0, 2.0d0])
   end subroutine
@@ -1996,7 +1996,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '164 one_hot'
-    a_input = make(dtype_int64, [integer :: 3], [real(real64) :: 0.0d0, 3.0d0, 1.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
     result = one_hot(a_input, num_classes=5)
     call expect(result, dtype_int64, [integer :: 3, 5], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2006,7 +2006,7 @@ contains
     type(tensor) :: result
     type(tensor) :: loss
     current = '165 tril'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .true.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
     result = tril(a_input, diagonal=1)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.0d0, 0.0d0, 1.75d0, -0.25d0, 3.25d0, 0.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
     loss = sum(result)
@@ -2018,7 +2018,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '166 triu'
-    a_input = make(dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
     result = triu(a_input)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 0.0d0, -0.25d0, 3.25d0, 1.25d0, 0.0d0, 0.0d0, 0.75d0, -1.25d0])
   end subroutine
@@ -2028,8 +2028,8 @@ contains
     type(tensor) :: a_other
     type(tensor) :: result
     current = '167 matmul'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_other = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = matmul(a_input, a_other, stat=stat, errmsg=message)
     call expect_error('mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
   end subroutine
@@ -2038,7 +2038,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '168 sum'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = sum(a_input, dim=[3], stat=stat, errmsg=message)
     call expect_error('Dimension out of range (expected to be in range of [-2, 1], but got 3)')
   end subroutine
@@ -2047,7 +2047,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '169 reshape'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = reshape(a_input, [4, 2], stat=stat, errmsg=message)
     call expect_error('shape ''[4, 2]'' is invalid for input of size 6')
   end subroutine
@@ -2057,8 +2057,8 @@ contains
     type(tensor) :: a_other
     type(tensor) :: result
     current = '170 add'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
-    a_other = make(dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_other = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32)
     result = add(a_input, a_other, stat=stat, errmsg=message)
     call expect_error('The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1')
   end subroutine
@@ -2067,7 +2067,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '171 narrow'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = narrow(a_input, 0, 0, 9, stat=stat, errmsg=message)
     call expect_error('start (0) + length (9) exceeds dimension size (2).')
   end subroutine
@@ -2076,7 +2076,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '172 view'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = view(a_input, [5], stat=stat, errmsg=message)
     call expect_error('shape ''[5]'' is invalid for input of size 6')
   end subroutine
@@ -2085,7 +2085,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: result
     current = '173 softmax'
-    a_input = make(dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], .false.)
+    a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = softmax(a_input, 2, stat=stat, errmsg=message)
     call expect_error('Dimension out of range (expected to be in range of [-2, 1], but got 2)')
   end subroutine
@@ -2095,8 +2095,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '174 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 + a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.75d0, 7.75d0, 3.75d0, 5.75d0, 7.25d0, 3.25d0])
   end subroutine
@@ -2105,7 +2105,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '175 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = a_x0 + 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.25d0, 5.75d0, 3.75d0, 7.25d0, 5.25d0, 3.25d0])
   end subroutine
@@ -2115,8 +2115,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '176 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 - a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.25d0, -0.25d0, -0.25d0, 4.75d0, -0.75d0, -0.75d0])
   end subroutine
@@ -2125,7 +2125,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '177 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = a_x0 - 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0])
   end subroutine
@@ -2135,8 +2135,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '178 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 * a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.125d0, 15.0d0, 3.5d0, 2.625d0, 13.0d0, 2.5d0])
   end subroutine
@@ -2145,7 +2145,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '179 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = a_x0 * 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 7.5d0, 3.5d0, 10.5d0, 6.5d0, 2.5d0])
   end subroutine
@@ -2155,8 +2155,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '180 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 / a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 0.9375d0, 0.875d0, 10.5d0, 0.8125d0, 0.625d0])
   end subroutine
@@ -2165,7 +2165,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '181 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = a_x0 / 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.125d0, 1.875d0, 0.875d0, 2.625d0, 1.625d0, 0.625d0])
   end subroutine
@@ -2175,8 +2175,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '182 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 ** a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 197.75390625d0, 3.0625d0, 2.291287899017334d0, 111.56640625d0, 1.5625d0])
   end subroutine
@@ -2185,7 +2185,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '183 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = a_x0 ** 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0625d0, 14.0625d0, 3.0625d0, 27.5625d0, 10.5625d0, 1.5625d0])
   end subroutine
@@ -2194,7 +2194,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '184 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 1.5d0 + a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.75d0, 5.25d0, 3.25d0, 6.75d0, 4.75d0, 2.75d0])
   end subroutine
@@ -2203,7 +2203,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '185 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 1.5d0 - a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, -2.25d0, -0.25d0, -3.75d0, -1.75d0, 0.25d0])
   end subroutine
@@ -2212,7 +2212,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '186 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 1.5d0 * a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.375d0, 5.625d0, 2.625d0, 7.875d0, 4.875d0, 1.875d0])
   end subroutine
@@ -2221,7 +2221,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '187 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 1.5d0 / a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 6.0d0, 0.40000003576278687d0, 0.8571429252624512d0, 0.2857142984867096d0, 0.46153849363327026d0, 1.2000000476837158d0])
   end subroutine
@@ -2230,7 +2230,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '188 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 1.5d0 ** a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.1066819429397583d0, 4.5744853019714355d0, 2.033104419708252d0, 8.403865814208984d0, 3.735051393508911d0, 1.6600228548049927d0])
   end subroutine
@@ -2240,8 +2240,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '189 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 == a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2250,7 +2250,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '190 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 0.5d0 == a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2260,8 +2260,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '191 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 /= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -2270,7 +2270,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '192 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 0.5d0 /= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -2280,8 +2280,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '193 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 < a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -2290,7 +2290,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '194 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 0.5d0 < a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -2300,8 +2300,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '195 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 <= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -2310,7 +2310,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '196 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 0.5d0 <= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -2320,8 +2320,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '197 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 > a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2330,7 +2330,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '198 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 0.5d0 > a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2340,8 +2340,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '199 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
-    a_x1 = make(dtype_float32, [integer :: 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     result = a_x0 >= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2350,7 +2350,7 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '200 operator'
-    a_x1 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = 0.5d0 >= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2359,7 +2359,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '201 operator'
-    a_x0 = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = a_x0 .and. 6
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 2.0d0, 0.0d0, 4.0d0])
   end subroutine
@@ -2369,8 +2369,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '202 operator'
-    a_x0 = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], .false.)
-    a_x1 = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    a_x1 = from_numbers([real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
     result = a_x0 .and. a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2379,7 +2379,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '203 operator'
-    a_x0 = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = a_x0 .or. 6
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 6.0d0, 7.0d0, 7.0d0, 6.0d0])
   end subroutine
@@ -2389,8 +2389,8 @@ contains
     type(tensor) :: a_x1
     type(tensor) :: result
     current = '204 operator'
-    a_x0 = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], .false.)
-    a_x1 = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    a_x1 = from_numbers([real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
     result = a_x0 .or. a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
   end subroutine
@@ -2399,7 +2399,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '205 operator'
-    a_x0 = make(dtype_float32, [integer :: 2, 3], [real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
     result = - a_x0
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.25d0, -3.75d0, -1.75d0, -5.25d0, -3.25d0, -1.25d0])
   end subroutine
@@ -2408,7 +2408,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '206 operator'
-    a_x0 = make(dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
     result = .not. a_x0
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
   end subroutine
@@ -2417,7 +2417,7 @@ contains
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '207 operator'
-    a_x0 = make(dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], .false.)
+    a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = .not. a_x0
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -1.0d0, -4.0d0, -2.0d0, -5.0d0])
   end subroutine
@@ -2428,38 +2428,38 @@ contains
     current = '208 errors'
     a_x = ones([2, 3])
     block
-  type(tensor) :: result
-  result = matmul(a_x, a_x, stat=stat, errmsg=message)
-  call expect_error('matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
-end block
+      type(tensor) :: result
+      result = matmul(a_x, a_x, stat=stat, errmsg=message)
+      call expect_error('matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
+    end block
     block
-  type(module) :: result
-  result = nn_fractional_max_pool2d([2, 2], output_ratio=[0.5d0, 1.0d0], stat=stat, errmsg=message)
-  call expect_error('output_ratio must be between 0 and 1')
-end block
+      type(module) :: result
+      result = nn_fractional_max_pool2d([2, 2], output_ratio=[0.5d0, 1.0d0], stat=stat, errmsg=message)
+      call expect_error('output_ratio must be between 0 and 1')
+    end block
     a_linear = nn_linear(2, 2)
     block
-  call a_linear%cuda(device='cpu', stat=stat, errmsg=message)
-  call expect_error('cuda: Invalid device, must be cuda device')
-end block
+      call a_linear%cuda(device='cpu', stat=stat, errmsg=message)
+      call expect_error('cuda: Invalid device, must be cuda device')
+    end block
     block
-  type(tensor) :: result
-  result = at(a_x, '2', stat=stat, errmsg=message)
-  call expect_error('index 2 is out of bounds for dimension 0 with size 2')
-end block
+      type(tensor) :: result
+      result = at(a_x, '2', stat=stat, errmsg=message)
+      call expect_error('index 2 is out of bounds for dimension 0 with size 2')
+    end block
     block
-  call set_at(a_x, '9', 1, stat=stat, errmsg=message)
-  call expect_error('index 9 is out of bounds for dimension 0 with size 2')
-end block
+      call set_at(a_x, '9', 1, stat=stat, errmsg=message)
+      call expect_error('index 9 is out of bounds for dimension 0 with size 2')
+    end block
     block
-  type(tensor) :: result
-  result = at(a_x, 'a:', stat=stat, errmsg=message)
-  call expect_error('''a:'' is no index')
-end block
+      type(tensor) :: result
+      result = at(a_x, 'a:', stat=stat, errmsg=message)
+      call expect_error('''a:'' is no index')
+    end block
     block
-  call autocast_begin(device_type_cpu, dtype=dtype_float64, stat=stat, errmsg=message)
-  call expect_error('float64')
-end block
+      call autocast_begin(device_type_cpu, dtype=dtype_float64, stat=stat, errmsg=message)
+      call expect_error('float64')
+    end block
   end subroutine
 
   subroutine case_209()
@@ -2471,40 +2471,40 @@ end block
     a_net = nn_sequential()
     a_sgd = optim_sgd([a_x])
     block
-  type(tensor) :: result
-  result = sum(a_x, dim=[1.5d0], stat=stat, errmsg=message)
-  call expect_error('sum: ''dim'' must be a list of integers')
-end block
+      type(tensor) :: result
+      result = sum(a_x, dim=[1.5d0], stat=stat, errmsg=message)
+      call expect_error('sum: ''dim'' must be a list of integers')
+    end block
     block
-  type(tensor) :: result
-  result = zeros([1], device='gpu', stat=stat, errmsg=message)
-  call expect_error('at start of device string: gpu')
-end block
+      type(tensor) :: result
+      result = zeros([1], device='gpu', stat=stat, errmsg=message)
+      call expect_error('at start of device string: gpu')
+    end block
     block
-  type(tensor) :: result
-  result = narrow(a_x, [0], 0, 1, stat=stat, errmsg=message)
-  call expect_error('narrow: ''dim'' must be an integer')
-end block
+      type(tensor) :: result
+      result = narrow(a_x, [0], 0, 1, stat=stat, errmsg=message)
+      call expect_error('narrow: ''dim'' must be an integer')
+    end block
     block
-  type(tensor) :: result
-  result = select(a_x, 0.5d0, 0, stat=stat, errmsg=message)
-  call expect_error('select: ''dim'' must be an integer')
-end block
+      type(tensor) :: result
+      result = select(a_x, 0.5d0, 0, stat=stat, errmsg=message)
+      call expect_error('select: ''dim'' must be an integer')
+    end block
     block
-  type(tensor) :: result
-  result = select(a_x, .true., 0, stat=stat, errmsg=message)
-  call expect_error('select: ''dim'' must be an integer')
-end block
+      type(tensor) :: result
+      result = select(a_x, .true., 0, stat=stat, errmsg=message)
+      call expect_error('select: ''dim'' must be an integer')
+    end block
     block
-  type(tensor) :: result
-  result = full([2], a_x, stat=stat, errmsg=message)
-  call expect_error('full: ''fill_value'' must be a number')
-end block
+      type(tensor) :: result
+      result = full([2], a_x, stat=stat, errmsg=message)
+      call expect_error('full: ''fill_value'' must be a number')
+    end block
     block
-  type(tensor) :: result
-  result = add(a_x, '1', stat=stat, errmsg=message)
-  call expect_error('add: ''other'' must be a tensor or a number')
-end block
+      type(tensor) :: result
+      result = add(a_x, '1', stat=stat, errmsg=message)
+      call expect_error('add: ''other'' must be a tensor or a number')
+    end block
   end subroutine
 
   subroutine case_210()
@@ -2534,7 +2534,7 @@ end block
     call expect_true(size(a_weights) == 1, 'size')
     a_dtype = a_weights(1)%dtype()
     call expect_true(a_dtype == dtype_float64, 'a value')
-    a_x = make(dtype_float32, [integer :: 2], [real(real64) :: -1.0d0, 3.0d0], .false.)
+    a_x = from_numbers([real(real64) :: -1.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32)
     a_positive = clamp(a_x, min=0)
     call expect(a_positive, dtype_float32, [integer :: 2], [real(real64) :: 0.0d0, 3.0d0])
     a_below = clamp(a_x, max=a_positive)
@@ -2549,7 +2549,7 @@ end block
     call expect_true(a_same_device == 'cpu', 'a value')
     a_none = to_ints(a_there)
     call expect_true(all(a_none == [0]), 'a value')
-    a_input = make(dtype_float32, [integer :: 1, 1, 1, 2], [real(real64) :: 1.0d0, 2.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 1, 1, 1, 2], dtype=dtype_float32)
     a_twice = interpolate(a_input, scale_factor=[2.0d0])
     call expect(a_twice, dtype_float32, [integer :: 1, 1, 2, 4], [real(real64) :: 1.0d0, 1.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 2.0d0])
   end subroutine
@@ -2603,7 +2603,7 @@ end block
     type(tensor) :: a_total
     type(tensor), allocatable, dimension(:) :: a_grads
     current = '213 gradients'
-    a_x = make(dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 2.0d0], .true.)
+    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_wants = a_x%requires_grad()
     call expect_true(a_wants .eqv. .true., 'a value')
     a_before = a_x%grad()
@@ -2616,7 +2616,7 @@ end block
     call a_x%set_grad()
     a_after = a_x%grad()
     call expect_true(.not. a_after%is_set(), 'absent')
-    a_other = make(dtype_float32, [integer :: 1], [real(real64) :: 1.0d0], .true.)
+    a_other = from_numbers([real(real64) :: 1.0d0], size=[integer :: 1], dtype=dtype_float32, requires_grad=.true.)
     a_y = mul(a_x, a_x)
     a_total = sum(a_y)
     a_grads = autograd_grad([a_total], [a_x, a_other], allow_unused=.true.)
@@ -2630,7 +2630,7 @@ end block
     logical :: a_again
     type(tensor) :: a_full
     current = '214 what is in force'
-    a_x = make(dtype_float32, [integer :: 2, 2], [real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], .true.)
+    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
     a_again = is_grad_enabled()
     call expect_true(a_again .eqv. .true., 'a value')
     a_full = mm(a_x, a_x)
@@ -2648,7 +2648,7 @@ end block
     type(tensor) :: a_plain
     type(tensor) :: a_second
     current = '215 hooks'
-    a_x = make(dtype_float32, [integer :: 2], [real(real64) :: 2.0d0, 3.0d0], .true.)
+    a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_tenfold = a_x%register_hook(case_215_hook1)
     a_loss_of = mul(a_x, 1)
     a_loss = sum(a_loss_of)
@@ -2686,7 +2686,7 @@ end block
     type(tensor) :: a_loss
     type(tensor) :: a_grad
     current = '216 a function of one''s own'
-    a_x = make(dtype_float32, [integer :: 2], [real(real64) :: 2.0d0, 3.0d0], .true.)
+    a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_bare = detach(a_x)
     a_y = square(a_bare)
     a_out = custom_function('Square', [a_x], [a_y], [a_x], case_216_hook1)
@@ -2728,7 +2728,7 @@ end block
     call expect_true(all(a_names == [character(9) :: '0.weight']), 'a value')
     a_weight = detach(a_tensors(1))
     call fill_(a_weight, 0.5d0)
-    a_input = make(dtype_float32, [integer :: 1, 3], [real(real64) :: 1.0d0, 2.0d0, 3.0d0], .false.)
+    a_input = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0], size=[integer :: 1, 3], dtype=dtype_float32)
     a_out = a_net%forward(a_input)
     call expect(a_out, dtype_float32, [integer :: 1, 2], [real(real64) :: 3.0d0, 3.0d0])
     call a_net%train(mode=.false.)
@@ -2745,7 +2745,7 @@ end block
     type(tensor) :: a_other
     real(real64), allocatable, dimension(:) :: a_rates
     current = '218 an optimizer'
-    a_x = make(dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 2.0d0], .true.)
+    a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_sgd = optim_sgd([a_x], lr=0.5d0)
     a_schedule = optim_step_lr(a_sgd, 1)
     a_loss_of = mul(a_x, 2)
@@ -2754,9 +2754,9 @@ end block
     call a_sgd%step()
     call expect(a_x, dtype_float32, [integer :: 2], [real(real64) :: 0.0d0, 1.0d0])
     block
-  call a_sgd%add_param_group([a_loss_of], stat=stat, errmsg=message)
-  call expect_error('optimize')
-end block
+      call a_sgd%add_param_group([a_loss_of], stat=stat, errmsg=message)
+      call expect_error('optimize')
+    end block
     a_other = ones([1])
     call a_sgd%add_param_group([a_other])
     call a_sgd%set('lr', 3.0d0, group=1)
@@ -2784,9 +2784,9 @@ end block
     a_all = safetensors_names('some')
     call expect_true(all(a_all == [character(9) :: 'a', 'é']), 'a value')
     block
-  call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=case_219_hook1, stat=stat, errmsg=message)
-  call expect_error('save_safetensors: the progress function asked to stop after 0 of 8 bytes')
-end block
+      call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=case_219_hook1, stat=stat, errmsg=message)
+      call expect_error('save_safetensors: the progress function asked to stop after 0 of 8 bytes')
+    end block
     call load_safetensors('some', a_again, a_whole, progress=case_219_hook2)
     call expect_true(all(a_again == [character(9) :: 'a', 'é']), 'a value')
     call expect_true(size(a_whole) == 2, 'size')
@@ -2794,18 +2794,18 @@ end block
     a_odd = safetensors_names(' ''odd''"%s')
     call expect_true(all(a_odd == [character(9) :: 'a']), 'a value')
     block
-  call save_safetensors('a' // char(0) // 'b', [character(9) :: 'a'], [a_x], stat=stat, errmsg=message)
-  call expect_error('''path'' has an embedded null character')
-end block
+      call save_safetensors('a' // char(0) // 'b', [character(9) :: 'a'], [a_x], stat=stat, errmsg=message)
+      call expect_error('''path'' has an embedded null character')
+    end block
     block
-  call save_safetensors('none', [character(9) :: 'a' // char(0) // 'b'], [a_x], stat=stat, errmsg=message)
-  call expect_error('''names'' has an embedded null character')
-end block
+      call save_safetensors('none', [character(9) :: 'a' // char(0) // 'b'], [a_x], stat=stat, errmsg=message)
+      call expect_error('''names'' has an embedded null character')
+    end block
     block
-  character(:), allocatable, dimension(:) :: result
-  result = safetensors_names('none', stat=stat, errmsg=message)
-  call expect_error('none')
-end block
+      character(:), allocatable, dimension(:) :: result
+      result = safetensors_names('none', stat=stat, errmsg=message)
+      call expect_error('none')
+    end block
   end subroutine
 
   subroutine case_219_hook1(a_done, a_total, a_stop)
@@ -2824,12 +2824,49 @@ end block
   end subroutine
 
   subroutine case_220()
+    type(tensor) :: a_common
+    type(tensor) :: a_three
+    type(tensor) :: a_five
     integer :: i
-      type(tensor) :: rest_3_out
+    current = '220 threads'
+    a_common = full([64, 64], 2.0d0)
+    a_three = ones([3, 1])
+    a_five = ones([5, 1])
+    !$omp parallel do num_threads(4)
+      do i = 1, 4
+        block
+          integer :: i
+          type(tensor) :: a_product
+          type(tensor) :: a_largest
+          real(real64) :: a_number
+          do i = 1, 200
+            a_product = matmul(a_common, a_common)
+            a_largest = max(a_product)
+            a_number = a_largest%item()
+            call expect_true(abs(a_number - 256.0d0) < 1d-12, 'a value')
+            block
+              type(tensor) :: result
+              result = matmul(a_common, a_three, stat=stat, errmsg=message)
+              call expect_error('(64x64 and 3x1)')
+            end block
+            block
+              type(tensor) :: result
+              result = matmul(a_common, a_five, stat=stat, errmsg=message)
+              call expect_error('(64x64 and 5x1)')
+            end block
+          end do
+        end block
+      end do
+    !$omp end parallel do
+  end subroutine
+
+  subroutine case_221()
+    integer :: i
+    type(tensor) :: rest_3_out
     integer(int64) :: a_allocated
     integer(int64) :: a_reserved
     integer(int64) :: a_peak
-    current = '220 garbage does not pile up'
+    current = '221 garbage does not pile up'
     call reset_peak_memory_stats()
     do i = 1, 400
       rest_3_out = zeros([512, 512])
@@ -3065,5 +3102,6 @@ program conformance_test
   call case_218()
   call case_219()
   call case_220()
+  call case_221()
   print '(a)', 'passed'
 end program

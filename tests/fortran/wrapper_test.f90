@@ -143,34 +143,6 @@ contains
     call expect_true(item(few(1)) == 2, 'what was assigned by itself')
   end subroutine
 
-  ! Every thread has variables of its own, and all share a tensor.
-  subroutine threads()
-    type(tensor) :: common
-    integer :: i, wrong
-    current = 'threads'
-    common = ones([64, 64])
-    wrong = 0
-    !$omp parallel do num_threads(4) reduction(+:wrong)
-    do i = 1, 5000
-      if (.not. is_right(common, i)) wrong = wrong + 1
-    end do
-    !$omp end parallel do
-    call expect_true(wrong == 0, 'what threads compute')
-  end subroutine
-
-  logical function is_right(common, i)
-    type(tensor), intent(in) :: common
-    integer, intent(in) :: i
-    integer :: status
-    type(tensor) :: x, y
-    character(200) :: text
-    y = common
-    x = max(matmul(full([64, 64], real(i)), y))
-    is_right = nint(x%item()) == 64 * i
-    x = matmul(y, ones([10**mod(i, 6), 1]), stat=status, errmsg=text)
-    is_right = is_right .and. status /= 0 .and. index(text, 'multiplied (64x64 and 1') > 0
-    is_right = is_right .and. index(text, 'x1)') > 0
-  end function
 end module
 
 program wrapper_test
@@ -182,7 +154,6 @@ program wrapper_test
   before = in_use()
   call variables()
   call copies()
-  call threads()
   call expect_true(in_use() == before, 'memory in the end')
   print '(a)', 'passed'
 end program

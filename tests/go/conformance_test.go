@@ -70,21 +70,21 @@ func Test9_eye(t *testing.T) {
 }
 
 func Test10_zeros_like(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := dt.ZerosLike(a_input, dt.ZerosLikeOptions{Dtype: dt.Float64})
 	check(t, err)
 	expect(t, result, dt.Float64, []int{2, 3}, []float64{0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 }
 
 func Test11_full_like(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
 	result, err := dt.FullLike(a_input, 4)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2}, []float64{4.0, 4.0})
 }
 
 func Test12_neg(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Neg()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{1.25, -2.25, -0.25, -3.75, -1.75, 0.25})
@@ -93,7 +93,7 @@ func Test12_neg(t *testing.T) {
 }
 
 func Test13_abs(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Abs()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{1.25, 2.25, 0.25, 3.75, 1.75, 0.25})
@@ -102,7 +102,7 @@ func Test13_abs(t *testing.T) {
 }
 
 func Test14_exp(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Exp()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.2865048050880432, 9.487735748291016, 1.2840254306793213, 42.52108383178711, 5.754602909088135, 0.7788007855415344})
@@ -111,7 +111,7 @@ func Test14_exp(t *testing.T) {
 }
 
 func Test15_square(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Square()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{1.5625, 5.0625, 0.0625, 14.0625, 3.0625, 0.0625})
@@ -120,7 +120,7 @@ func Test15_square(t *testing.T) {
 }
 
 func Test16_sin(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Sin()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.9489846229553223, 0.7780731916427612, 0.24740396440029144, -0.571561336517334, 0.983985960483551, -0.24740396440029144})
@@ -129,7 +129,7 @@ func Test16_sin(t *testing.T) {
 }
 
 func Test17_cos(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Cos()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.3153223693370819, -0.6281736493110657, 0.9689124226570129, -0.8205593228340149, -0.17824605107307434, 0.9689124226570129})
@@ -138,7 +138,7 @@ func Test17_cos(t *testing.T) {
 }
 
 func Test18_tanh(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Tanh()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.8482836484909058, 0.9780260920524597, 0.24491865932941437, 0.998894453048706, 0.9413755536079407, -0.24491865932941437})
@@ -147,7 +147,7 @@ func Test18_tanh(t *testing.T) {
 }
 
 func Test19_sigmoid(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Sigmoid()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.22270013391971588, 0.9046505093574524, 0.562176525592804, 0.977022647857666, 0.8519527316093445, 0.43782350420951843})
@@ -156,7 +156,7 @@ func Test19_sigmoid(t *testing.T) {
 }
 
 func Test20_relu(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Relu()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.0, 2.25, 0.25, 3.75, 1.75, 0.0})
@@ -165,7 +165,7 @@ func Test20_relu(t *testing.T) {
 }
 
 func Test21_silu(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Silu(a_input)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.27837517857551575, 2.035463571548462, 0.140544131398201, 3.663834810256958, 1.4909173250198364, -0.10945587605237961})
@@ -174,7 +174,7 @@ func Test21_silu(t *testing.T) {
 }
 
 func Test22_log(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Log()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-1.3862943649291992, 1.3217558860778809, 0.5596157908439636, 1.6582280397415161, 1.1786550283432007, 0.2231435477733612})
@@ -183,7 +183,7 @@ func Test22_log(t *testing.T) {
 }
 
 func Test23_sqrt(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Sqrt()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.5, 1.9364917278289795, 1.3228756189346313, 2.291287899017334, 1.8027756214141846, 1.1180340051651})
@@ -192,7 +192,7 @@ func Test23_sqrt(t *testing.T) {
 }
 
 func Test24_rsqrt(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Rsqrt()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{2.0, 0.5163977742195129, 0.7559289932250977, 0.4364357590675354, 0.5547001957893372, 0.8944271802902222})
@@ -201,7 +201,7 @@ func Test24_rsqrt(t *testing.T) {
 }
 
 func Test25_reciprocal(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Reciprocal()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{4.0, 0.2666666805744171, 0.5714285969734192, 0.190476194024086, 0.3076923191547394, 0.800000011920929})
@@ -210,7 +210,7 @@ func Test25_reciprocal(t *testing.T) {
 }
 
 func Test26_gelu(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Gelu(a_input)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.13206221163272858, 2.2224950790405273, 0.14967657625675201, 3.7496683597564697, 1.6798964738845825, -0.10032341629266739})
@@ -219,7 +219,7 @@ func Test26_gelu(t *testing.T) {
 }
 
 func Test27_gelu(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Gelu(a_input, dt.GeluOptions{Approximate: dt.ApproximateTanh})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.13228580355644226, 2.2227985858917236, 0.14967535436153412, 3.7497806549072266, 1.6797953844070435, -0.10032464563846588})
@@ -228,7 +228,7 @@ func Test27_gelu(t *testing.T) {
 }
 
 func Test28_clamp(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Clamp(dt.ClampOptions{Min: -0.5, Max: 1.0})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.5, 1.0, 0.25, 1.0, 1.0, -0.25})
@@ -237,7 +237,7 @@ func Test28_clamp(t *testing.T) {
 }
 
 func Test29_clamp(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Clamp(dt.ClampOptions{Max: 0.5})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-1.25, 0.5, 0.25, 0.5, 0.5, -0.25})
@@ -246,8 +246,8 @@ func Test29_clamp(t *testing.T) {
 }
 
 func Test30_clamp(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_min := tensor(dt.Float32, []int{3}, []float64{-0.5, 3.0, 1.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_min := dt.Must(dt.FromNumbers([]float64{-0.5, 3.0, 1.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := a_input.Clamp(dt.ClampOptions{Min: a_min})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.5, 3.0, 1.0, 3.75, 3.0, 1.0})
@@ -256,8 +256,8 @@ func Test30_clamp(t *testing.T) {
 }
 
 func Test31_add(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Add(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.75, 6.25, 2.25, 4.25, 5.75, 1.75})
@@ -267,22 +267,22 @@ func Test31_add(t *testing.T) {
 }
 
 func Test32_add(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Add(2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.75, 4.25, 2.25, 5.75, 3.75, 1.75})
 }
 
 func Test33_add(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{2, 3}, []float64{0, 3, 1, 4, 2, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Int64}))
 	result, err := a_input.Add(2)
 	check(t, err)
 	expect(t, result, dt.Int64, []int{2, 3}, []float64{2, 5, 3, 6, 4, 2})
 }
 
 func Test34_sub(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Sub(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-1.75, -1.75, -1.75, 3.25, -2.25, -2.25})
@@ -292,22 +292,22 @@ func Test34_sub(t *testing.T) {
 }
 
 func Test35_sub(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Sub(2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-3.25, 0.25, -1.75, 1.75, -0.25, -2.25})
 }
 
 func Test36_sub(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{2, 3}, []float64{0, 3, 1, 4, 2, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Int64}))
 	result, err := a_input.Sub(2)
 	check(t, err)
 	expect(t, result, dt.Int64, []int{2, 3}, []float64{-2, 1, -1, 2, 0, -2})
 }
 
 func Test37_mul(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Mul(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.625, 9.0, 0.5, 1.875, 7.0, -0.5})
@@ -317,22 +317,22 @@ func Test37_mul(t *testing.T) {
 }
 
 func Test38_mul(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Mul(2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-2.5, 4.5, 0.5, 7.5, 3.5, -0.5})
 }
 
 func Test39_mul(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{2, 3}, []float64{0, 3, 1, 4, 2, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Int64}))
 	result, err := a_input.Mul(2)
 	check(t, err)
 	expect(t, result, dt.Int64, []int{2, 3}, []float64{0, 6, 2, 8, 4, 0})
 }
 
 func Test40_div(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Div(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-2.5, 0.5625, 0.125, 7.5, 0.4375, -0.125})
@@ -342,22 +342,22 @@ func Test40_div(t *testing.T) {
 }
 
 func Test41_div(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Div(2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.625, 1.125, 0.125, 1.875, 0.875, -0.125})
 }
 
 func Test42_div(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{2, 3}, []float64{0, 3, 1, 4, 2, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Int64}))
 	result, err := a_input.Div(2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.0, 1.5, 0.5, 2.0, 1.0, 0.0})
 }
 
 func Test43_add(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Add(a_other, dt.AddOptions{Alpha: 0.5})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-1.0, 4.25, 1.25, 4.0, 3.75, 0.75})
@@ -367,28 +367,28 @@ func Test43_add(t *testing.T) {
 }
 
 func Test44_sub(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{4}, []float64{0, 3, 1, 4}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := a_input.Sub(3, dt.SubOptions{Alpha: 2})
 	check(t, err)
 	expect(t, result, dt.Int64, []int{4}, []float64{-6, -3, -5, -2})
 }
 
 func Test45_rsub(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Rsub(1.5)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{2.75, -0.75, 1.25, -2.25, -0.25, 1.75})
 }
 
 func Test46_div(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Div(0.75, dt.DivOptions{RoundingMode: dt.RoundingModeFloor})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-2.0, 3.0, 0.0, 5.0, 2.0, -1.0})
 }
 
 func Test47_pow(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Pow(a_input, 2.5)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.03125, 27.231914520263672, 4.05130672454834, 63.153621673583984, 19.041818618774414, 1.746928095817566})
@@ -397,7 +397,7 @@ func Test47_pow(t *testing.T) {
 }
 
 func Test48_pow(t *testing.T) {
-	a_exponent := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_exponent := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Pow(2, a_exponent)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.4204482138156891, 4.756828308105469, 1.1892070770263672, 13.45434284210205, 3.3635857105255127, 0.8408964276313782})
@@ -406,8 +406,8 @@ func Test48_pow(t *testing.T) {
 }
 
 func Test49_maximum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Maximum(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.5, 4.0, 2.0, 3.75, 4.0, 2.0})
@@ -417,73 +417,73 @@ func Test49_maximum(t *testing.T) {
 }
 
 func Test50_minimum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := a_input.Minimum(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 0.5, 1.75, -0.25})
 }
 
 func Test51_eq(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Eq(0.25)
 	check(t, err)
 	expect(t, result, dt.Bool, []int{2, 3}, []float64{0, 0, 1, 0, 0, 0})
 }
 
 func Test52_ne(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Ne(0.25)
 	check(t, err)
 	expect(t, result, dt.Bool, []int{2, 3}, []float64{1, 1, 0, 1, 1, 1})
 }
 
 func Test53_lt(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Lt(0.25)
 	check(t, err)
 	expect(t, result, dt.Bool, []int{2, 3}, []float64{1, 0, 0, 0, 0, 1})
 }
 
 func Test54_le(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Le(0.25)
 	check(t, err)
 	expect(t, result, dt.Bool, []int{2, 3}, []float64{1, 0, 1, 0, 0, 1})
 }
 
 func Test55_gt(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Gt(0.25)
 	check(t, err)
 	expect(t, result, dt.Bool, []int{2, 3}, []float64{0, 1, 0, 1, 1, 0})
 }
 
 func Test56_ge(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.Ge(0.25)
 	check(t, err)
 	expect(t, result, dt.Bool, []int{2, 3}, []float64{0, 1, 1, 1, 1, 0})
 }
 
 func Test57_logical_and(t *testing.T) {
-	a_input := tensor(dt.Bool, []int{2, 3}, []float64{0, 1, 1, 1, 1, 0}, false)
-	a_other := tensor(dt.Bool, []int{2, 3}, []float64{1, 0, 1, 0, 0, 1}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Bool}))
+	a_other := dt.Must(dt.FromNumbers([]float64{1, 0, 1, 0, 0, 1}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Bool}))
 	result, err := a_input.LogicalAnd(a_other)
 	check(t, err)
 	expect(t, result, dt.Bool, []int{2, 3}, []float64{0, 0, 1, 0, 0, 0})
 }
 
 func Test58_bitwise_xor(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{4}, []float64{0, 3, 1, 4}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := a_input.BitwiseXor(6)
 	check(t, err)
 	expect(t, result, dt.Int64, []int{4}, []float64{6, 5, 7, 2})
 }
 
 func Test59_where(t *testing.T) {
-	a_condition := tensor(dt.Bool, []int{2, 3}, []float64{0, 1, 1, 1, 1, 0}, false)
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_condition := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Bool}))
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Where(a_condition, a_input, 0.5)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{0.5, 2.25, 0.25, 3.75, 1.75, 0.5})
@@ -492,8 +492,8 @@ func Test59_where(t *testing.T) {
 }
 
 func Test60_masked_fill(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_mask := tensor(dt.Bool, []int{2, 3}, []float64{0, 1, 1, 1, 1, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_mask := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Bool}))
 	result, err := a_input.MaskedFill(a_mask, 9.0)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-1.25, 9.0, 9.0, 9.0, 9.0, -0.25})
@@ -502,44 +502,44 @@ func Test60_masked_fill(t *testing.T) {
 }
 
 func Test61_add_(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := a_input.Add_(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.75, 6.25, 2.25, 4.25, 5.75, 1.75})
 }
 
 func Test62_mul_(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-	a_other := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := a_input.Mul_(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{-0.625, 9.0, 0.5, 1.875, 7.0, -0.5})
 }
 
 func Test63_view(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.View([]int{4, -1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 }
 
 func Test64_reshape(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Reshape([]int{4, -1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 }
 
 func Test65_flatten(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Flatten()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{24}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 }
 
 func Test66_flatten(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Flatten(dt.FlattenOptions{StartDim: 1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 12}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
@@ -548,7 +548,7 @@ func Test66_flatten(t *testing.T) {
 }
 
 func Test67_transpose(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Transpose(0, 2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 3, 2}, []float64{-1.25, 2.25, 1.75, -0.25, -0.75, 2.75, 2.25, 0.25, -0.25, 3.25, 2.75, 0.75, 0.25, 3.75, 3.25, 1.25, 0.75, -1.25, 3.75, 1.75, 1.25, -0.75, -1.25, 2.25})
@@ -557,42 +557,42 @@ func Test67_transpose(t *testing.T) {
 }
 
 func Test68_permute(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Permute([]int{2, 0, 1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 2, 3}, []float64{-1.25, 1.75, -0.75, 2.25, -0.25, 2.75, 2.25, -0.25, 2.75, 0.25, 3.25, 0.75, 0.25, 3.25, 0.75, 3.75, 1.25, -1.25, 3.75, 1.25, -1.25, 1.75, -0.75, 2.25})
 }
 
 func Test69_t(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := a_input.T()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 2}, []float64{-1.25, 3.75, 2.25, 1.75, 0.25, -0.25})
 }
 
 func Test70_squeeze(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{1, 3, 1}, []float64{-1.25, 2.25, 0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{1, 3, 1}, Dtype: dt.Float32}))
 	result, err := a_input.Squeeze()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3}, []float64{-1.25, 2.25, 0.25})
 }
 
 func Test71_squeeze(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{1, 3, 1}, []float64{-1.25, 2.25, 0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{1, 3, 1}, Dtype: dt.Float32}))
 	result, err := a_input.Squeeze(dt.SqueezeOptions{Dim: []int{0}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 1}, []float64{-1.25, 2.25, 0.25})
 }
 
 func Test72_unsqueeze(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Unsqueeze(-1)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3, 4, 1}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 }
 
 func Test73_expand(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 1}, []float64{-1.25, 2.25, 0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3, 1}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Expand([]int{2, 3, 4})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3, 4}, []float64{-1.25, -1.25, -1.25, -1.25, 2.25, 2.25, 2.25, 2.25, 0.25, 0.25, 0.25, 0.25, -1.25, -1.25, -1.25, -1.25, 2.25, 2.25, 2.25, 2.25, 0.25, 0.25, 0.25, 0.25})
@@ -601,7 +601,7 @@ func Test73_expand(t *testing.T) {
 }
 
 func Test74_select(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Select(1, -1)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4}, []float64{-0.75, 2.75, 0.75, -1.25, 2.75, 0.75, -1.25, 2.25})
@@ -610,7 +610,7 @@ func Test74_select(t *testing.T) {
 }
 
 func Test75_narrow(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Narrow(2, 1, 2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3, 2}, []float64{2.25, 0.25, -0.25, 3.25, 2.75, 0.75, 0.25, 3.75, 3.25, 1.25, 0.75, -1.25})
@@ -619,28 +619,28 @@ func Test75_narrow(t *testing.T) {
 }
 
 func Test76_slice(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Slice(dt.SliceOptions{Dim: 2, Start: dt.P(-3), End: dt.P(4), Step: dt.P(2)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3, 2}, []float64{2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25})
 }
 
 func Test77_slice(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Slice(dt.SliceOptions{Dim: 1, End: dt.P(2)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75})
 }
 
 func Test78_as_strided(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.AsStrided([]int{2, 2}, []int{1, 5}, dt.AsStridedOptions{StorageOffset: dt.P(3)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2}, []float64{3.75, -0.75, 1.75, 2.75})
 }
 
 func Test79_chunk(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Chunk(2, dt.ChunkOptions{Dim: 1})
 	check(t, err)
 	same(t, len(result), 2)
@@ -649,7 +649,7 @@ func Test79_chunk(t *testing.T) {
 }
 
 func Test80_split(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Split(3, dt.SplitOptions{Dim: 2})
 	check(t, err)
 	same(t, len(result), 2)
@@ -658,7 +658,7 @@ func Test80_split(t *testing.T) {
 }
 
 func Test81_unbind(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Unbind(dt.UnbindOptions{Dim: 1})
 	check(t, err)
 	same(t, len(result), 3)
@@ -668,37 +668,37 @@ func Test81_unbind(t *testing.T) {
 }
 
 func Test82_cat(t *testing.T) {
-	a_tensors0 := tensor(dt.Float32, []int{2, 2}, []float64{-1.25, 2.25, 0.25, 3.75}, false)
-	a_tensors1 := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_tensors0 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32}))
+	a_tensors1 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := dt.Cat([]*dt.Tensor{a_tensors0, a_tensors1}, dt.CatOptions{Dim: 1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 5}, []float64{-1.25, 2.25, -1.25, 2.25, 0.25, 0.25, 3.75, 3.75, 1.75, -0.25})
 }
 
 func Test83_stack(t *testing.T) {
-	a_tensors0 := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, false)
-	a_tensors1 := tensor(dt.Float32, []int{2}, []float64{3.0, 6.5}, false)
+	a_tensors0 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
+	a_tensors1 := dt.Must(dt.FromNumbers([]float64{3.0, 6.5}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
 	result, err := dt.Stack([]*dt.Tensor{a_tensors0, a_tensors1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2}, []float64{-1.25, 2.25, 3.0, 6.5})
 }
 
 func Test84_flip(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Flip([]int{0, 2})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3, 4}, []float64{1.75, 3.75, 0.25, 2.25, -0.75, 1.25, 3.25, -0.25, 2.25, -1.25, 0.75, 2.75, 3.75, 0.25, 2.25, -1.25, 1.25, 3.25, -0.25, 1.75, -1.25, 0.75, 2.75, -0.75})
 }
 
 func Test85_repeat(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
 	result, err := a_input.Repeat([]int{2, 3})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 6}, []float64{-1.25, 2.25, -1.25, 2.25, -1.25, 2.25, -1.25, 2.25, -1.25, 2.25, -1.25, 2.25})
 }
 
 func Test86_sum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Sum()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{28.5})
@@ -707,7 +707,7 @@ func Test86_sum(t *testing.T) {
 }
 
 func Test87_sum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Sum(dt.SumOptions{Dim: []int{0, 2}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3}, []float64{13.0, 9.5, 6.0})
@@ -716,14 +716,14 @@ func Test87_sum(t *testing.T) {
 }
 
 func Test88_sum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Sum(dt.SumOptions{Dim: []int{1}, Keepdim: true})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 1, 4}, []float64{-0.25, 4.75, 4.25, 3.75, 4.75, 4.25, 3.75, 3.25})
 }
 
 func Test89_mean(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Mean()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{1.1875})
@@ -732,7 +732,7 @@ func Test89_mean(t *testing.T) {
 }
 
 func Test90_mean(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Mean(dt.MeanOptions{Dim: []int{0, 2}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3}, []float64{1.625, 1.1875, 0.75})
@@ -741,35 +741,35 @@ func Test90_mean(t *testing.T) {
 }
 
 func Test91_mean(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Mean(dt.MeanOptions{Dim: []int{1}, Keepdim: true})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 1, 4}, []float64{-0.0833333358168602, 1.5833333730697632, 1.4166666269302368, 1.25, 1.5833333730697632, 1.4166666269302368, 1.25, 1.0833333730697632})
 }
 
 func Test92_sum(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{2, 3}, []float64{0, 3, 1, 4, 2, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Int64}))
 	result, err := a_input.Sum()
 	check(t, err)
 	expect(t, result, dt.Int64, []int{}, []float64{10})
 }
 
 func Test93_sum(t *testing.T) {
-	a_input := tensor(dt.Bool, []int{2, 3, 4}, []float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Bool}))
 	result, err := a_input.Sum(dt.SumOptions{Dim: []int{0}})
 	check(t, err)
 	expect(t, result, dt.Int64, []int{3, 4}, []float64{1, 2, 2, 2, 1, 1, 2, 1, 1, 2, 1, 1})
 }
 
 func Test94_sum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Sum(dt.SumOptions{Dtype: dt.Float64})
 	check(t, err)
 	expect(t, result, dt.Float64, []int{}, []float64{28.5})
 }
 
 func Test95_prod(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Prod(dt.ProdOptions{Dim: dt.P(1)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2}, []float64{-0.703125, -1.640625})
@@ -778,7 +778,7 @@ func Test95_prod(t *testing.T) {
 }
 
 func Test96_max(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Max()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{3.75})
@@ -787,7 +787,7 @@ func Test96_max(t *testing.T) {
 }
 
 func Test97_max_dim(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	values, indices, err := a_input.MaxDim(1, dt.MaxDimOptions{Keepdim: true})
 	check(t, err)
 	expect(t, values, dt.Float32, []int{2, 1, 4}, []float64{1.75, 2.75, 3.25, 3.75, 2.75, 3.25, 3.75, 2.25})
@@ -797,7 +797,7 @@ func Test97_max_dim(t *testing.T) {
 }
 
 func Test98_min(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Min()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{-1.25})
@@ -806,7 +806,7 @@ func Test98_min(t *testing.T) {
 }
 
 func Test99_min_dim(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	values, indices, err := a_input.MinDim(1, dt.MinDimOptions{Keepdim: true})
 	check(t, err)
 	expect(t, values, dt.Float32, []int{2, 1, 4}, []float64{-1.25, -0.25, 0.25, -1.25, -0.25, 0.25, -1.25, -0.75})
@@ -816,21 +816,21 @@ func Test99_min_dim(t *testing.T) {
 }
 
 func Test100_argmax(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Argmax()
 	check(t, err)
 	expect(t, result, dt.Int64, []int{}, []float64{3})
 }
 
 func Test101_argmin(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Argmin(dt.ArgminOptions{Dim: dt.P(2)})
 	check(t, err)
 	expect(t, result, dt.Int64, []int{2, 3}, []float64{0, 1, 3, 1, 3, 2})
 }
 
 func Test102_var(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Var(dt.VarOptions{Dim: []int{1}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4}, []float64{2.5833332538604736, 2.5833332538604736, 2.5833332538604736, 6.25, 2.5833332538604736, 2.5833332538604736, 6.25, 2.5833332538604736})
@@ -839,14 +839,14 @@ func Test102_var(t *testing.T) {
 }
 
 func Test103_std(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Std(dt.StdOptions{Correction: 0, Keepdim: true})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{1, 1, 1}, []float64{1.6092991828918457})
 }
 
 func Test104_norm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Norm()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{9.797959327697754})
@@ -855,28 +855,28 @@ func Test104_norm(t *testing.T) {
 }
 
 func Test105_norm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Norm(dt.NormOptions{P: 1, Dim: []int{2}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3}, []float64{7.5, 6.5, 5.5, 8.0, 5.5, 7.0})
 }
 
 func Test106_any(t *testing.T) {
-	a_input := tensor(dt.Bool, []int{2, 3, 4}, []float64{0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Bool}))
 	result, err := a_input.Any()
 	check(t, err)
 	expect(t, result, dt.Bool, []int{}, []float64{1})
 }
 
 func Test107_all(t *testing.T) {
-	a_input := tensor(dt.Bool, []int{2, 3, 4}, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Bool}))
 	result, err := a_input.All(dt.AllOptions{Dim: []int{0}})
 	check(t, err)
 	expect(t, result, dt.Bool, []int{3, 4}, []float64{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
 }
 
 func Test108_cumsum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Cumsum(1)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 0.5, 2.0, 3.5, 5.0, -0.25, 4.75, 4.25, 3.75, 2.25, 0.25, 3.75, 1.75, 2.0, 3.5, 5.0, 1.0, 4.75, 4.25, 3.75, 3.25})
@@ -885,7 +885,7 @@ func Test108_cumsum(t *testing.T) {
 }
 
 func Test109_logsumexp(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Logsumexp([]int{1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4}, []float64{1.873872995376587, 3.2545969486236572, 3.373872995376587, 3.835097312927246, 3.2545969486236572, 3.373872995376587, 3.835097312927246, 2.7545969486236572})
@@ -894,24 +894,24 @@ func Test109_logsumexp(t *testing.T) {
 }
 
 func Test110_equal(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
-	a_other := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
+	a_other := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Equal(a_other)
 	check(t, err)
 	same(t, result, true)
 }
 
 func Test111_allclose(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, false)
-	a_other := tensor(dt.Float32, []int{2, 3, 4}, []float64{-1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
+	a_other := dt.Must(dt.FromNumbers([]float64{-1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375}, dt.FromNumbersOptions{Size: []int{2, 3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Allclose(a_other, dt.AllcloseOptions{Atol: dt.P(0.25)})
 	check(t, err)
 	same(t, result, true)
 }
 
 func Test112_matmul(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_other := tensor(dt.Float32, []int{3, 4}, []float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Matmul(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4}, []float64{7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75})
@@ -921,8 +921,8 @@ func Test112_matmul(t *testing.T) {
 }
 
 func Test113_matmul(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_other := tensor(dt.Float32, []int{3, 4}, []float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{2, 2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_other := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Matmul(a_other)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 4}, []float64{7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75, 5.25, 11.5, 10.875, 21.25, 2.75, 6.5, 6.125, 16.75})
@@ -932,16 +932,16 @@ func Test113_matmul(t *testing.T) {
 }
 
 func Test114_mm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-	a_mat2 := tensor(dt.Float32, []int{3, 4}, []float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_mat2 := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Mm(a_mat2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4}, []float64{7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75})
 }
 
 func Test115_bmm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_mat2 := tensor(dt.Float32, []int{2, 3, 2}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{2, 2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_mat2 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{2, 3, 2}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Bmm(a_mat2)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 2}, []float64{2.5625, 5.5625, -4.6875, 15.0625, 9.0625, 8.4375, 7.4375, 7.0625})
@@ -951,16 +951,16 @@ func Test115_bmm(t *testing.T) {
 }
 
 func Test116_mv(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, false)
-	a_vec := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
+	a_vec := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32}))
 	result, err := a_input.Mv(a_vec)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3}, []float64{29.5, 11.5, 11.375})
 }
 
 func Test117_dot(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
-	a_tensor := tensor(dt.Float32, []int{4}, []float64{1.0, 4.5, 2.5, 6.0}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_tensor := dt.Must(dt.FromNumbers([]float64{1.0, 4.5, 2.5, 6.0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Dot(a_tensor)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{32.0})
@@ -970,9 +970,9 @@ func Test117_dot(t *testing.T) {
 }
 
 func Test118_addmm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
-	a_mat1 := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_mat2 := tensor(dt.Float32, []int{3, 4}, []float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_mat1 := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_mat2 := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Addmm(a_mat1, a_mat2, dt.AddmmOptions{Beta: 0.5, Alpha: 2})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4}, []float64{14.375, 0.125, 18.875, 1.875, 14.875, 34.125, 31.375, 53.375})
@@ -983,9 +983,9 @@ func Test118_addmm(t *testing.T) {
 }
 
 func Test119_linear(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_weight := tensor(dt.Float32, []int{5, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, true)
-	a_bias := tensor(dt.Float32, []int{5}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{5, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75}, dt.FromNumbersOptions{Size: []int{5}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Linear(a_input, a_weight, dt.LinearOptions{Bias: a_bias})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 5}, []float64{5.4375, 1.4375, -1.1875, 1.6875, 0.4375, -2.0625, 19.4375, 14.8125, 15.6875, 9.6875})
@@ -996,17 +996,17 @@ func Test119_linear(t *testing.T) {
 }
 
 func Test120_linear(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-	a_weight := tensor(dt.Float32, []int{5, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{5, 3}, Dtype: dt.Float32}))
 	result, err := dt.Linear(a_input, a_weight)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 5}, []float64{6.6875, -0.8125, -1.4375, -2.0625, -1.3125, -0.8125, 17.1875, 14.5625, 11.9375, 7.9375})
 }
 
 func Test121_linear_activation(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_weight := tensor(dt.Float32, []int{5, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, true)
-	a_bias := tensor(dt.Float32, []int{5}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{5, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75}, dt.FromNumbersOptions{Size: []int{5}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.LinearActivation(a_input, a_weight, a_bias, dt.ActivationRelu)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 5}, []float64{5.4375, 1.4375, 0.0, 1.6875, 0.4375, 0.0, 19.4375, 14.8125, 15.6875, 9.6875})
@@ -1017,9 +1017,9 @@ func Test121_linear_activation(t *testing.T) {
 }
 
 func Test122_linear_activation(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_weight := tensor(dt.Float32, []int{5, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, true)
-	a_bias := tensor(dt.Float32, []int{5}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{5, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75}, dt.FromNumbersOptions{Size: []int{5}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.LinearActivation(a_input, a_weight, a_bias, dt.ActivationSigmoid)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 5}, []float64{0.9956685304641724, 0.8080672025680542, 0.23370636999607086, 0.8438951373100281, 0.6076632142066956, 0.1127954050898552, 1.0, 0.9999996423721313, 0.9999998807907104, 0.999937891960144})
@@ -1030,9 +1030,9 @@ func Test122_linear_activation(t *testing.T) {
 }
 
 func Test123_linear_activation(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_weight := tensor(dt.Float32, []int{5, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, true)
-	a_bias := tensor(dt.Float32, []int{5}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{5, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75}, dt.FromNumbersOptions{Size: []int{5}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.LinearActivation(a_input, a_weight, a_bias, dt.ActivationTanh)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 5}, []float64{0.9999621510505676, 0.8931933641433716, -0.8298019170761108, 0.9338280558586121, 0.4115700423717499, -0.9681872129440308, 1.0, 1.0, 1.0, 1.0})
@@ -1043,9 +1043,9 @@ func Test123_linear_activation(t *testing.T) {
 }
 
 func Test124_conv2d(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
-	a_weight := tensor(dt.Float32, []int{4, 2, 3, 3}, []float64{-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75}, true)
-	a_bias := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75}, dt.FromNumbersOptions{Size: []int{4, 2, 3, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Conv2d(a_input, a_weight, dt.Conv2dOptions{Bias: a_bias, Padding: []int{1}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4, 5, 6}, []float64{-1.75, 0.125, 0.625, -0.25, 5.75, 3.5, -7.625, 2.125, 3.875, -1.25, 0.5, -3.3125, -4.25, 0.25, -6.25, 5.125, 6.875, -6.4375, -7.75, 3.875, -1.25, 0.5, -7.375, 0.0625, -5.0625, -3.5, 2.0, 4.75, -6.25, 5.5625, 9.0625, -1.4375, -3.4375, 1.4375, -1.9375, -3.8125, 7.25, -3.9375, 5.0625, 0.3125, -5.8125, 6.375, 5.25, -6.3125, 2.6875, -0.6875, -6.8125, 6.125, 4.625, 5.0625, 0.3125, -5.8125, 8.6875, -1.0, 4.625, -2.625, 3.125, -2.125, 2.25, -1.5, -3.5, -1.625, -2.0, -2.375, 4.125, 4.0, -3.3125, -3.125, 2.125, 1.875, 7.125, 0.25, -2.4375, 3.625, 2.0, 3.125, 8.375, -5.375, -7.0625, 2.125, 1.875, 7.125, 2.75, -4.125, -5.625, 6.5, 1.5, 7.5, 1.125, 0.375, 3.875, 13.3125, -0.5625, 8.9375, 10.1875, -0.5625, 12.9375, 3.1875, 0.5625, 0.6875, -1.9375, 2.375, 8.4375, -5.6875, 8.1875, 9.6875, -8.0625, 12.0, 6.6875, 0.5625, 0.6875, -1.9375, 0.9375, 12.0, 5.4375, 5.3125, 6.0625, -5.5625, 8.9375, 0.1875, 1.875, -4.25, 1.75, 5.0, 0.0, 5.5, -8.25, -1.5, 0.25, -6.25, 5.125, 2.5625, -7.625, 2.125, 3.875, -1.25, 0.5, -3.3125, -4.25, 0.25, -6.25, 5.125, 6.875, -6.4375, -2.1875, 2.0, -3.5, -2.125, -4.875, -2.8125, 0.6875, 6.4375, -5.1875, 3.8125, 4.5625, -5.5625, 12.0, -0.1875, -6.3125, 2.6875, -0.6875, -5.75, 7.25, -3.9375, 5.0625, 0.3125, -5.8125, 6.375, 5.25, -6.3125, 2.6875, -0.6875, -6.8125, 6.125, 2.375, 2.75, -2.5, -0.875, 3.5, 2.875, 0.875, -6.25, -1.125, 2.625, -1.875, 4.0, -1.4375, -1.625, 3.625, 2.0, 3.125, 8.625, -3.3125, -3.125, 2.125, 1.875, 7.125, 0.25, -2.4375, 3.625, 2.0, 3.125, 8.375, -5.375, -0.625, 2.125, 1.25, 7.25, 7.75, -4.5, -1.0, 11.3125, 2.9375, 1.4375, 6.8125, 1.1875, 5.0625, 12.0625, -5.6875, 8.1875, 9.6875, -4.5, 12.9375, 3.1875, 0.5625, 0.6875, -1.9375, 2.375, 8.4375, -5.6875, 8.1875, 9.6875, -8.0625, 12.0, 5.3125, -1.9375, 2.9375, -0.4375, -2.4375, 8.0625})
@@ -1056,9 +1056,9 @@ func Test124_conv2d(t *testing.T) {
 }
 
 func Test125_conv2d(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
-	a_weight := tensor(dt.Float32, []int{4, 2, 3, 3}, []float64{-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75}, true)
-	a_bias := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75}, dt.FromNumbersOptions{Size: []int{4, 2, 3, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Conv2d(a_input, a_weight, dt.Conv2dOptions{Bias: a_bias, Stride: []int{2, 1}, Padding: []int{0, 2}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4, 2, 8}, []float64{3.0625, -7.625, 2.125, 3.875, -1.25, 0.5, -3.3125, 1.5, -4.0625, -7.75, 3.875, -1.25, 0.5, -7.375, 0.0625, 3.375, 1.1875, 7.25, -3.9375, 5.0625, 0.3125, -5.8125, 6.375, -3.1875, 3.8125, 4.625, 5.0625, 0.3125, -5.8125, 8.6875, -1.0, -6.6875, 0.0, -3.3125, -3.125, 2.125, 1.875, 7.125, 0.25, 1.0625, 2.75, -7.0625, 2.125, 1.875, 7.125, 2.75, -4.125, 10.0625, 0.1875, 12.9375, 3.1875, 0.5625, 0.6875, -1.9375, 2.375, 7.375, 3.0625, 6.6875, 0.5625, 0.6875, -1.9375, 0.9375, 12.0, -4.125, -0.9375, -8.25, -1.5, 0.25, -6.25, 5.125, 2.5625, -2.875, -5.3125, -4.25, 0.25, -6.25, 5.125, 6.875, -6.4375, 8.625, 0.5625, 12.0, -0.1875, -6.3125, 2.6875, -0.6875, -5.75, 2.6875, 4.5625, 5.25, -6.3125, 2.6875, -0.6875, -6.8125, 6.125, -6.3125, 0.0, -1.4375, -1.625, 3.625, 2.0, 3.125, 8.625, 0.6875, 2.75, -2.4375, 3.625, 2.0, 3.125, 8.375, -5.375, 4.1875, 0.8125, 5.0625, 12.0625, -5.6875, 8.1875, 9.6875, -4.5, 2.125, 2.3125, 8.4375, -5.6875, 8.1875, 9.6875, -8.0625, 12.0, 0.25})
@@ -1069,8 +1069,8 @@ func Test125_conv2d(t *testing.T) {
 }
 
 func Test126_conv2d(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
-	a_weight := tensor(dt.Float32, []int{4, 1, 2, 2}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75}, dt.FromNumbersOptions{Size: []int{4, 1, 2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Conv2d(a_input, a_weight, dt.Conv2dOptions{Dilation: []int{2}, Groups: dt.P(2)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4, 3, 4}, []float64{16.75, 12.25, 3.625, 7.375, 4.875, 7.25, -1.375, 2.375, 12.25, 3.625, 7.375, 9.75, 9.75, 6.0, 11.875, 16.375, 13.375, 0.0, 5.875, 10.375, 6.0, 11.875, 16.375, 3.0, 6.25, -7.75, 4.375, -1.375, -6.25, 5.875, 7.0, -7.0, -7.75, 4.375, -1.375, 6.625, 6.625, 12.625, -2.0, 12.25, 20.625, 6.0, 10.625, 16.625, 12.625, -2.0, 12.25, 10.0, 1.125, 4.875, 7.25, -1.375, 16.75, 12.25, 3.625, 7.375, 4.875, 7.25, -1.375, 2.375, 8.875, 13.375, 0.0, 5.875, 9.75, 6.0, 11.875, 16.375, 13.375, 0.0, 5.875, 10.375, 7.75, -6.25, 5.875, 7.0, 6.25, -7.75, 4.375, -1.375, -6.25, 5.875, 7.0, -7.0, 14.625, 20.625, 6.0, 10.625, 6.625, 12.625, -2.0, 12.25, 20.625, 6.0, 10.625, 16.625})
@@ -1080,9 +1080,9 @@ func Test126_conv2d(t *testing.T) {
 }
 
 func Test127_conv2d_padding(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
-	a_weight := tensor(dt.Float32, []int{4, 2, 2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, true)
-	a_bias := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4, 2, 2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Conv2dPadding(a_input, a_weight, dt.Conv2dPaddingOptions{Bias: a_bias, Padding: "same", Dilation: []int{1, 2}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 4, 5, 6}, []float64{3.5, 7.875, 17.375, 29.5, 6.375, 6.25, 17.375, -0.25, 25.5, 15.625, 12.5, 23.375, 7.875, -4.25, 29.5, 0.375, 6.25, 28.125, -0.25, 1.375, 15.625, 8.5, 23.375, 13.625, -1.0, 5.375, 5.625, -11.25, 15.875, 4.875, -3.0, 25.125, 25.0, 5.375, -0.75, 17.375, 2.125, 30.25, 26.875, 15.5, 4.875, 12.0, 25.125, 20.25, 5.375, 35.25, 17.375, 5.25, 30.25, 8.875, 15.5, 28.875, 12.0, 1.25, 14.5, 3.875, 25.0, 18.375, 7.0, 1.0, 12.5, 34.125, 1.0, 21.125, 18.25, -8.625, 39.125, 22.25, 2.125, 30.5, 6.875, 7.5, 34.125, 6.25, 21.125, 30.25, -8.625, 33.25, 22.25, 8.125, 30.5, 14.875, 7.5, 23.25, 8.0, 10.625, 21.0, 5.375, 21.5, 9.5, 4.625, 22.5, 16.875, 35.5, 9.75, 28.625, 8.75, 10.125, 42.0, 38.625, 11.625, 36.0, 22.5, 4.625, 35.5, 12.875, 28.625, 33.75, 10.125, 6.0, 38.625, 13.25, 36.0, 17.75, 1.5, 9.125, 6.0, 11.625, 25.0, 7.0, -6.25, 17.375, -5.875, 25.5, 20.875, 12.5, 3.5, 7.875, 17.375, 29.5, 6.375, 6.25, 17.375, -0.25, 25.5, 15.625, 12.5, 23.375, 7.875, -4.25, 29.5, 0.375, 6.25, 28.125, 2.0, -4.0, 13.375, 0.625, 2.125, 10.375, 15.25, 2.125, 27.25, 26.875, 3.25, 4.875, -3.0, 25.125, 25.0, 5.375, -0.75, 17.375, 2.125, 30.25, 26.875, 15.5, 4.875, 12.0, 25.125, 20.25, 5.375, 35.25, 17.375, 5.25, 20.5, 8.5, -1.25, 15.5, 12.75, 4.0, -1.75, 39.125, 23.25, 2.125, 28.25, 6.875, 12.5, 34.125, 1.0, 21.125, 18.25, -8.625, 39.125, 22.25, 2.125, 30.5, 6.875, 7.5, 34.125, 6.25, 21.125, 30.25, -8.625, 33.25, 17.0, -1.0, 15.75, 12.5, -8.25, 15.5, 1.875, 8.75, 4.125, 42.0, 25.75, 11.625, 4.625, 22.5, 16.875, 35.5, 9.75, 28.625, 8.75, 10.125, 42.0, 38.625, 11.625, 36.0, 22.5, 4.625, 35.5, 12.875, 28.625, 33.75, 2.5, 0.5, 21.75, -1.5, 20.25, 16.0})
@@ -1093,7 +1093,7 @@ func Test127_conv2d_padding(t *testing.T) {
 }
 
 func Test128_max_pool2d(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.MaxPool2d(a_input, []int{2})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 2, 3}, []float64{3.25, 3.75, 1.75, 2.25, 3.75, 3.25, 3.75, 3.25, 2.25, 2.75, 3.25, 3.75, 3.25, 3.75, 2.75, 3.25, 3.75, 3.25, 3.75, 1.75, 3.25, 3.75, 3.25, 3.75})
@@ -1102,14 +1102,14 @@ func Test128_max_pool2d(t *testing.T) {
 }
 
 func Test129_max_pool2d(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32}))
 	result, err := dt.MaxPool2d(a_input, []int{3, 2}, dt.MaxPool2dOptions{Stride: []int{1, 2}, Padding: []int{1}, CeilMode: true})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 5, 4}, []float64{3.25, 2.25, 3.75, -0.25, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 3.25, 3.25, 1.25, 3.75, 3.25, 2.25, 3.75, 2.75, 3.25, 0.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 3.75, 3.75, 1.75, 3.25, 3.75, 2.75, -0.25, 3.25, 3.75, 0.75, 3.25, 3.25, 3.75, 0.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 1.75, 3.25, 0.25, 3.75, 3.25, 1.25, 3.75, 3.75, 3.25, 1.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75})
 }
 
 func Test130_avg_pool2d(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.AvgPool2d(a_input, []int{2}, dt.AvgPool2dOptions{Stride: []int{1}, Padding: []int{1}, CountIncludePad: dt.P(false)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 6, 7}, []float64{-1.25, 0.5, 1.25, 2.0, 2.75, 0.75, -0.25, 1.0, 1.375, 0.75, 1.5, 2.25, 0.25, -0.75, 2.75, 1.75, 1.125, 1.875, 1.25, 0.625, 1.0, 1.75, 0.75, 1.5, 2.25, 0.25, 1.0, 2.75, 0.75, 1.125, 1.875, 1.25, 0.625, 1.375, 1.75, 0.25, 2.0, 2.75, 0.75, 1.5, 2.25, 1.25, -0.75, 1.0, 1.75, -0.25, 0.5, 1.25, 0.25, 1.5, 1.875, 1.25, 0.625, 1.375, 0.75, -0.25, 3.25, 2.25, 0.25, 1.0, 1.75, 1.125, 1.5, 2.25, 1.25, 0.625, 1.375, 0.75, 1.5, 3.25, 1.25, 0.25, 1.0, 1.75, 1.125, 1.875, 2.25, 0.75, -0.25, 0.5, 1.25, 2.0, 2.75, 1.75, -0.25, 1.5, 2.25, 0.25, 1.0, 1.75, 0.75, -0.75, 1.0, 1.75, 1.125, 1.875, 1.25, 0.25, 1.0, 1.375, 0.75, 1.5, 2.25, 0.25, -0.75, 2.75, 1.75, 1.125, 1.875, 1.25, 0.625, 1.0, 1.75, 0.75, 1.5, 2.25, 0.25, 1.0, 2.75, 1.25, 0.25, 1.0, 1.75, -0.25, 0.5, 2.25, 0.25, 2.0, 2.75, 0.75, 1.5, 2.25, 1.25, -0.25, 1.5, 2.25, 0.25, 1.0, 1.75, 0.75, 1.5, 1.875, 1.25, 0.625, 1.375, 0.75, -0.25, 3.25, 2.25, 0.25, 1.0, 1.75, 1.125, 1.5, 2.25, 1.25, 0.625, 1.375, 0.75, 1.5, 3.25, 1.75, 0.75, 1.5, 2.25, 0.25, 1.0, 2.75})
@@ -1118,11 +1118,11 @@ func Test130_avg_pool2d(t *testing.T) {
 }
 
 func Test131_batch_norm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
-	a_running_mean := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, false)
-	a_running_var := tensor(dt.Float32, []int{2}, []float64{0.5, 4.0}, false)
-	a_weight := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, true)
-	a_bias := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_running_mean := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
+	a_running_var := dt.Must(dt.FromNumbers([]float64{0.5, 4.0}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.BatchNorm(a_input, a_running_mean, a_running_var, dt.BatchNormOptions{Weight: a_weight, Bias: a_bias, Training: true, Momentum: dt.P(0.2)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 5, 6}, []float64{0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, -0.4751439690589905, -3.2331061363220215, -1.6571277379989624, -0.08114935457706451, -2.839111566543579, -1.26313316822052, 0.31284523010253906, -2.4451169967651367, -0.8691385388374329, 0.7068398594856262, -2.0511224269866943, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072, 1.5059148073196411, -1.3286956548690796, 3.6318726539611816, 0.7972621917724609, 5.757830619812012, 2.923219919204712, 0.08860954642295837, 5.049177646636963, 2.2145674228668213, -0.6200430393218994, 4.340525150299072})
@@ -1133,18 +1133,18 @@ func Test131_batch_norm(t *testing.T) {
 }
 
 func Test132_batch_norm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, false)
-	a_running_mean := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, false)
-	a_running_var := tensor(dt.Float32, []int{2}, []float64{0.5, 4.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32}))
+	a_running_mean := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
+	a_running_var := dt.Must(dt.FromNumbers([]float64{0.5, 4.0}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
 	result, err := dt.BatchNorm(a_input, a_running_mean, a_running_var)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 5, 6}, []float64{0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, 2.1212990283966064, 7.0709967613220215, 4.242598056793213, 1.4141993522644043, 6.363897323608398, 3.5354983806610107, 0.7070996761322021, 5.656797409057617, 2.8283987045288086, 0.0, 4.949697494506836, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374, -0.7499991655349731, -1.7499979734420776, -2.9802322387695312e-08, -0.9999988079071045, 0.7499990463256836, -0.2499997317790985, -1.2499985694885254, 0.49999937415122986, -0.49999943375587463, -1.4999982118606567, 0.24999967217445374})
 }
 
 func Test133_layer_norm(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_weight := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
-	a_bias := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_bias := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.LayerNorm(a_input, []int{4}, dt.LayerNormOptions{Weight: a_weight, Bias: a_bias})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{0.39132803678512573, 3.4317562580108643, 0.1186937540769577, 8.67398452758789, -1.4999991655349731, -0.8999897241592407, 0.5999988317489624, 3.000002384185791, -0.3463801145553589, 5.683755397796631, 0.31024134159088135, -0.16568630933761597})
@@ -1155,7 +1155,7 @@ func Test133_layer_norm(t *testing.T) {
 }
 
 func Test134_softmax(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Softmax(1)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{0.005347298923879862, 0.1770782172679901, 0.023964930325746536, 0.7936094999313354, 0.1606798619031906, 0.021745653823018074, 0.7201171517372131, 0.09745725989341736, 0.025507813319563866, 0.8447027802467346, 0.11431808769702911, 0.015471271239221096})
@@ -1164,14 +1164,14 @@ func Test134_softmax(t *testing.T) {
 }
 
 func Test135_log_softmax(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.LogSoftmax(0, dt.LogSoftmaxOptions{Dtype: dt.Float64})
 	check(t, err)
 	expect(t, result, dt.Float64, []int{3, 4}, []float64{-3.1238729583693674, -1.0045969023422834, -3.1238729583693674, -0.08509724636430994, -0.12387295836936733, -3.5045969023422834, -0.12387295836936733, -2.58509724636431, -2.6238729583693674, -0.5045969023422835, -2.6238729583693674, -5.08509724636431})
 }
 
 func Test136_interpolate(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Interpolate(a_input, dt.InterpolateOptions{ScaleFactor: []float64{2.0, 0.5}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 10, 3}, []float64{-1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75, 0.75, 2.25, 3.75, 0.75, 2.25, 3.75, -0.25, 1.25, 2.75, -0.25, 1.25, 2.75, -1.25, 0.25, 1.75, -1.25, 0.25, 1.75, 3.25, -0.75, 0.75, 3.25, -0.75, 0.75, 2.25, 3.75, -0.25, 2.25, 3.75, -0.25, 1.25, 2.75, -1.25, 1.25, 2.75, -1.25, 0.25, 1.75, 3.25, 0.25, 1.75, 3.25, -0.75, 0.75, 2.25, -0.75, 0.75, 2.25, 3.75, -0.25, 1.25, 3.75, -0.25, 1.25, 2.75, -1.25, 0.25, 2.75, -1.25, 0.25, 1.75, 3.25, -0.75, 1.75, 3.25, -0.75})
@@ -1180,7 +1180,7 @@ func Test136_interpolate(t *testing.T) {
 }
 
 func Test137_interpolate(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 2, 5, 6}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{2, 2, 5, 6}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Interpolate(a_input, dt.InterpolateOptions{Size: []int{4, 9}, Mode: dt.InterpolationNearestExact})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2, 4, 9}, []float64{-1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 2.25, 0.25, 0.25, 3.75, 1.75, 1.75, -0.25, 3.25, 3.25, 1.25, -0.75, -0.75, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 0.25, 2.75, 0.75, 0.75, -1.25, 2.25, 2.25, 0.25, 3.75, 3.75, 1.75, -0.25, -0.25, 3.25, 1.25, 1.25, -0.75, 2.75, 2.75})
@@ -1189,15 +1189,15 @@ func Test137_interpolate(t *testing.T) {
 }
 
 func Test138_dropout(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3}, []float64{-1.25, 2.25, 0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := dt.Dropout(a_input, dt.DropoutOptions{P: dt.P(0.5), Training: dt.P(false)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3}, []float64{-1.25, 2.25, 0.25})
 }
 
 func Test139_embedding(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{2, 3}, []float64{0, 3, 1, 4, 2, 0}, false)
-	a_weight := tensor(dt.Float32, []int{5, 2}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1, 4, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Int64}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, dt.FromNumbersOptions{Size: []int{5, 2}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.Embedding(a_input, a_weight, dt.EmbeddingOptions{PaddingIdx: dt.P(0)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 3, 2}, []float64{-1.25, 2.25, 3.25, 1.25, 0.25, 3.75, -0.75, 2.75, 1.75, -0.25, -1.25, 2.25})
@@ -1206,8 +1206,8 @@ func Test139_embedding(t *testing.T) {
 }
 
 func Test140_mse_loss(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Float32, []int{4, 3}, []float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.MseLoss(a_input, a_target, dt.MseLossOptions{Reduction: dt.ReductionMean})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{1.5625})
@@ -1216,8 +1216,8 @@ func Test140_mse_loss(t *testing.T) {
 }
 
 func Test141_cross_entropy(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Int64, []int{4}, []float64{0, 0, 0, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.CrossEntropy(a_input, a_target, dt.CrossEntropyOptions{Reduction: dt.ReductionMean})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{1.0204932689666748})
@@ -1226,8 +1226,8 @@ func Test141_cross_entropy(t *testing.T) {
 }
 
 func Test142_mse_loss(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Float32, []int{4, 3}, []float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.MseLoss(a_input, a_target, dt.MseLossOptions{Reduction: dt.ReductionSum})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{18.75})
@@ -1236,8 +1236,8 @@ func Test142_mse_loss(t *testing.T) {
 }
 
 func Test143_cross_entropy(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Int64, []int{4}, []float64{0, 0, 0, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.CrossEntropy(a_input, a_target, dt.CrossEntropyOptions{Reduction: dt.ReductionSum})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{4.081973075866699})
@@ -1246,8 +1246,8 @@ func Test143_cross_entropy(t *testing.T) {
 }
 
 func Test144_mse_loss(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Float32, []int{4, 3}, []float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.MseLoss(a_input, a_target, dt.MseLossOptions{Reduction: dt.ReductionNone})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4, 3}, []float64{1.5625, 1.5625, 1.5625, 1.5625, 1.5625, 1.5625, 1.5625, 1.5625, 1.5625, 1.5625, 1.5625, 1.5625})
@@ -1256,8 +1256,8 @@ func Test144_mse_loss(t *testing.T) {
 }
 
 func Test145_cross_entropy(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Int64, []int{4}, []float64{0, 0, 0, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.CrossEntropy(a_input, a_target, dt.CrossEntropyOptions{Reduction: dt.ReductionNone})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{4}, []float64{3.6531782150268555, 0.14293169975280762, 0.14293169975280762, 0.14293169975280762})
@@ -1266,8 +1266,8 @@ func Test145_cross_entropy(t *testing.T) {
 }
 
 func Test146_l1_loss(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Float32, []int{4, 3}, []float64{0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32}))
 	result, err := dt.L1Loss(a_input, a_target)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{1.375})
@@ -1276,9 +1276,9 @@ func Test146_l1_loss(t *testing.T) {
 }
 
 func Test147_cross_entropy(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Int64, []int{4}, []float64{0, 0, 0, 0}, false)
-	a_weight := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
+	a_weight := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := dt.CrossEntropy(a_input, a_target, dt.CrossEntropyOptions{Weight: a_weight, IgnoreIndex: dt.P(2), LabelSmoothing: 0.125})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{2.0915322303771973})
@@ -1287,8 +1287,8 @@ func Test147_cross_entropy(t *testing.T) {
 }
 
 func Test148_nll_loss(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{4, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_target := tensor(dt.Int64, []int{4}, []float64{0, 0, 0, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{4, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0, 0, 0, 0}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Int64}))
 	result, err := dt.NllLoss(a_input, a_target, dt.NllLossOptions{IgnoreIndex: dt.P(1)})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{-2.125})
@@ -1297,8 +1297,8 @@ func Test148_nll_loss(t *testing.T) {
 }
 
 func Test149_binary_cross_entropy(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, true)
-	a_target := tensor(dt.Float32, []int{2, 3}, []float64{0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	result, err := dt.BinaryCrossEntropy(a_input, a_target)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{0.9766769409179688})
@@ -1307,9 +1307,9 @@ func Test149_binary_cross_entropy(t *testing.T) {
 }
 
 func Test150_binary_cross_entropy_with_logits(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-	a_target := tensor(dt.Float32, []int{2, 3}, []float64{0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false)
-	a_pos_weight := tensor(dt.Float32, []int{3}, []float64{0.5, 4.0, 2.0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_target := dt.Must(dt.FromNumbers([]float64{0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_pos_weight := dt.Must(dt.FromNumbers([]float64{0.5, 4.0, 2.0}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := dt.BinaryCrossEntropyWithLogits(a_input, a_target, dt.BinaryCrossEntropyWithLogitsOptions{PosWeight: a_pos_weight})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{}, []float64{1.0338706970214844})
@@ -1318,9 +1318,9 @@ func Test150_binary_cross_entropy_with_logits(t *testing.T) {
 }
 
 func Test151_index(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_indices0 := tensor(dt.Int64, []int{2}, []float64{2, 0}, false)
-	a_indices1 := tensor(dt.Int64, []int{2}, []float64{1, -1}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_indices0 := dt.Must(dt.FromNumbers([]float64{2, 0}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Int64}))
+	a_indices1 := dt.Must(dt.FromNumbers([]float64{1, -1}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Int64}))
 	result, err := a_input.Index([]*dt.Tensor{a_indices0, a_indices1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2}, []float64{2.75, 3.75})
@@ -1329,8 +1329,8 @@ func Test151_index(t *testing.T) {
 }
 
 func Test152_index_select(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_index := tensor(dt.Int64, []int{3}, []float64{3, 0, 3}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_index := dt.Must(dt.FromNumbers([]float64{3, 0, 3}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
 	result, err := a_input.IndexSelect(1, a_index)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 3}, []float64{3.75, -1.25, 3.75, 1.25, 1.75, 1.25, -1.25, -0.75, -1.25})
@@ -1339,8 +1339,8 @@ func Test152_index_select(t *testing.T) {
 }
 
 func Test153_gather(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_index := tensor(dt.Int64, []int{3, 2}, []float64{0, 1, 2, 3, 1, 1}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_index := dt.Must(dt.FromNumbers([]float64{0, 1, 2, 3, 1, 1}, dt.FromNumbersOptions{Size: []int{3, 2}, Dtype: dt.Int64}))
 	result, err := a_input.Gather(1, a_index)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 2}, []float64{-1.25, 2.25, 3.25, 1.25, 2.75, 2.75})
@@ -1349,17 +1349,17 @@ func Test153_gather(t *testing.T) {
 }
 
 func Test154_scatter(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
-	a_index := tensor(dt.Int64, []int{2, 2}, []float64{0, 1, 2, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
+	a_index := dt.Must(dt.FromNumbers([]float64{0, 1, 2, 0}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Int64}))
 	result, err := a_input.Scatter(0, a_index, 7.0)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{7.0, 7.0, 0.25, 3.75, 1.75, 7.0, 3.25, 1.25, 7.0, 2.75, 0.75, -1.25})
 }
 
 func Test155_scatter_add(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_index := tensor(dt.Int64, []int{2, 2}, []float64{0, 0, 2, 3}, false)
-	a_src := tensor(dt.Float32, []int{2, 2}, []float64{-1.25, 2.25, 0.25, 3.75}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_index := dt.Must(dt.FromNumbers([]float64{0, 0, 2, 3}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Int64}))
+	a_src := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.ScatterAdd(1, a_index, a_src)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-0.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.5, 5.0, -0.75, 2.75, 0.75, -1.25})
@@ -1369,7 +1369,7 @@ func Test155_scatter_add(t *testing.T) {
 }
 
 func Test156_at(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := dt.At(a_input, "1:, ::2")
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2}, []float64{1.75, 3.25, -0.75, 0.75})
@@ -1378,15 +1378,15 @@ func Test156_at(t *testing.T) {
 }
 
 func Test157_at(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := dt.At(a_input, "..., None, -1")
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 1}, []float64{3.75, 1.25, -1.25})
 }
 
 func Test158_at(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_tensors0 := tensor(dt.Int64, []int{3}, []float64{2, 0, 2}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_tensors0 := dt.Must(dt.FromNumbers([]float64{2, 0, 2}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
 	result, err := dt.At(a_input, "?, 1", dt.AtOptions{Tensors: []*dt.Tensor{a_tensors0}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3}, []float64{2.75, 2.25, 2.75})
@@ -1395,31 +1395,31 @@ func Test158_at(t *testing.T) {
 }
 
 func Test159_set_at(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := dt.SetAt(a_input, "0, 1:3", 2.5)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.5, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25})
 }
 
 func Test160_set_at(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
-	a_value := tensor(dt.Float32, []int{3}, []float64{9.0, 12.5, 10.5}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
+	a_value := dt.Must(dt.FromNumbers([]float64{9.0, 12.5, 10.5}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Float32}))
 	result, err := dt.SetAt(a_input, ":, -1", a_value)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 9.0, 1.75, -0.25, 3.25, 12.5, -0.75, 2.75, 0.75, 10.5})
 }
 
 func Test161_set_at(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
-	a_tensors0 := tensor(dt.Bool, []int{3, 4}, []float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
+	a_tensors0 := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Bool}))
 	result, err := dt.SetAt(a_input, "?", 0, dt.SetAtOptions{Tensors: []*dt.Tensor{a_tensors0}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25})
 }
 
 func Test162_masked_select(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	a_mask := tensor(dt.Bool, []int{3, 4}, []float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
+	a_mask := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Bool}))
 	result, err := a_input.MaskedSelect(a_mask)
 	check(t, err)
 	expect(t, result, dt.Float32, []int{8}, []float64{2.25, 0.25, 3.75, 1.75, 3.25, 1.25, 2.75, 0.75})
@@ -1428,21 +1428,21 @@ func Test162_masked_select(t *testing.T) {
 }
 
 func Test163_nonzero(t *testing.T) {
-	a_input := tensor(dt.Bool, []int{3, 4}, []float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Bool}))
 	result, err := a_input.Nonzero()
 	check(t, err)
 	expect(t, result, dt.Int64, []int{8, 2}, []float64{0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2})
 }
 
 func Test164_one_hot(t *testing.T) {
-	a_input := tensor(dt.Int64, []int{3}, []float64{0, 3, 1}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{0, 3, 1}, dt.FromNumbersOptions{Size: []int{3}, Dtype: dt.Int64}))
 	result, err := dt.OneHot(a_input, dt.OneHotOptions{NumClasses: dt.P(5)})
 	check(t, err)
 	expect(t, result, dt.Int64, []int{3, 5}, []float64{1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0})
 }
 
 func Test165_tril(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32, RequiresGrad: true}))
 	result, err := a_input.Tril(dt.TrilOptions{Diagonal: 1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.0, 0.0, 1.75, -0.25, 3.25, 0.0, -0.75, 2.75, 0.75, -1.25})
@@ -1451,52 +1451,52 @@ func Test165_tril(t *testing.T) {
 }
 
 func Test166_triu(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, dt.FromNumbersOptions{Size: []int{3, 4}, Dtype: dt.Float32}))
 	result, err := a_input.Triu()
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 0.0, -0.25, 3.25, 1.25, 0.0, 0.0, 0.75, -1.25})
 }
 
 func Test167_matmul(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-	a_other := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_other := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Matmul(a_other)
 	expectError(t, err, "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)")
 }
 
 func Test168_sum(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Sum(dt.SumOptions{Dim: []int{3}})
 	expectError(t, err, "Dimension out of range (expected to be in range of [-2, 1], but got 3)")
 }
 
 func Test169_reshape(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Reshape([]int{4, 2})
 	expectError(t, err, "shape '[4, 2]' is invalid for input of size 6")
 }
 
 func Test170_add(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-	a_other := tensor(dt.Float32, []int{4}, []float64{-1.25, 2.25, 0.25, 3.75}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
+	a_other := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75}, dt.FromNumbersOptions{Size: []int{4}, Dtype: dt.Float32}))
 	_, err := a_input.Add(a_other)
 	expectError(t, err, "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1")
 }
 
 func Test171_narrow(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Narrow(0, 0, 9)
 	expectError(t, err, "start (0) + length (9) exceeds dimension size (2).")
 }
 
 func Test172_view(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.View([]int{5})
 	expectError(t, err, "shape '[5]' is invalid for input of size 6")
 }
 
 func Test173_softmax(t *testing.T) {
-	a_input := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, dt.FromNumbersOptions{Size: []int{2, 3}, Dtype: dt.Float32}))
 	_, err := a_input.Softmax(2)
 	expectError(t, err, "Dimension out of range (expected to be in range of [-2, 1], but got 2)")
 }
@@ -1550,7 +1550,7 @@ func Test175_what_is_not_given_is_the_default(t *testing.T) {
 	a_dtype, err := a_weights[0].Dtype()
 	check(t, err)
 	same(t, a_dtype, dt.Float64)
-	a_x := tensor(dt.Float32, []int{2}, []float64{-1, 3}, false)
+	a_x := dt.Must(dt.FromNumbers([]float64{-1, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32}))
 	a_positive, err := a_x.Clamp(dt.ClampOptions{Min: 0})
 	check(t, err)
 	expect(t, a_positive, dt.Float32, []int{2}, []float64{0, 3})
@@ -1573,7 +1573,7 @@ func Test175_what_is_not_given_is_the_default(t *testing.T) {
 	a_none, err := dt.ToInts(a_there)
 	check(t, err)
 	same(t, a_none, []int{0})
-	a_input := tensor(dt.Float32, []int{1, 1, 1, 2}, []float64{1, 2}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{1, 1, 1, 2}, Dtype: dt.Float32}))
 	a_twice, err := dt.Interpolate(a_input, dt.InterpolateOptions{ScaleFactor: []float64{2.0}})
 	check(t, err)
 	expect(t, a_twice, dt.Float32, []int{1, 1, 2, 4}, []float64{1, 1, 2, 2, 1, 1, 2, 2})
@@ -1614,7 +1614,7 @@ func Test177_lists_longer_than_a_frame(t *testing.T) {
 }
 
 func Test178_gradients(t *testing.T) {
-	a_x := tensor(dt.Float32, []int{2}, []float64{1, 2}, true)
+	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_wants, err := a_x.RequiresGrad()
 	check(t, err)
 	same(t, a_wants, true)
@@ -1633,7 +1633,7 @@ func Test178_gradients(t *testing.T) {
 	a_after, err := a_x.Grad()
 	check(t, err)
 	same(t, a_after == nil, true)
-	a_other := tensor(dt.Float32, []int{1}, []float64{1}, true)
+	a_other := dt.Must(dt.FromNumbers([]float64{1}, dt.FromNumbersOptions{Size: []int{1}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_y, err := a_x.Mul(a_x)
 	check(t, err)
 	a_total, err := a_y.Sum()
@@ -1646,7 +1646,7 @@ func Test178_gradients(t *testing.T) {
 }
 
 func Test179_what_is_in_force(t *testing.T) {
-	a_x := tensor(dt.Float32, []int{2, 2}, []float64{1, 2, 3, 4}, true)
+	a_x := dt.Must(dt.FromNumbers([]float64{1, 2, 3, 4}, dt.FromNumbersOptions{Size: []int{2, 2}, Dtype: dt.Float32, RequiresGrad: true}))
 	check(t, dt.NoGrad(func() error {
 		a_y, err := a_x.Mul(2)
 		check(t, err)
@@ -1676,7 +1676,7 @@ func Test179_what_is_in_force(t *testing.T) {
 }
 
 func Test180_hooks(t *testing.T) {
-	a_x := tensor(dt.Float32, []int{2}, []float64{2, 3}, true)
+	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook1 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		a_more, err := a_grad.Mul(10)
 		check(t, err)
@@ -1712,7 +1712,7 @@ func Test180_hooks(t *testing.T) {
 }
 
 func Test181_a_hook_that_fails(t *testing.T) {
-	a_x := tensor(dt.Float32, []int{2}, []float64{2, 3}, true)
+	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	hook1 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		return nil, errors.New("not today")
 	}
@@ -1736,7 +1736,7 @@ func Test181_a_hook_that_fails(t *testing.T) {
 }
 
 func Test182_a_function_of_one_s_own(t *testing.T) {
-	a_x := tensor(dt.Float32, []int{2}, []float64{2, 3}, true)
+	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_bare, err := a_x.Detach()
 	check(t, err)
 	a_y, err := a_bare.Square()
@@ -1777,7 +1777,7 @@ func Test183_modules(t *testing.T) {
 		_, err := a_weight.Fill_(0.5)
 		check(t, err)
 	}
-	a_input := tensor(dt.Float32, []int{1, 3}, []float64{1, 2, 3}, false)
+	a_input := dt.Must(dt.FromNumbers([]float64{1, 2, 3}, dt.FromNumbersOptions{Size: []int{1, 3}, Dtype: dt.Float32}))
 	a_out, err := a_net.Forward(a_input)
 	check(t, err)
 	expect(t, a_out, dt.Float32, []int{1, 2}, []float64{3, 3})
@@ -1788,7 +1788,7 @@ func Test183_modules(t *testing.T) {
 }
 
 func Test184_an_optimizer(t *testing.T) {
-	a_x := tensor(dt.Float32, []int{2}, []float64{1, 2}, true)
+	a_x := dt.Must(dt.FromNumbers([]float64{1, 2}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
 	a_sgd, err := dt.OptimSgd([]*dt.Tensor{a_x}, dt.OptimSgdOptions{Lr: dt.P(0.5)})
 	check(t, err)
 	a_schedule, err := dt.OptimStepLr(a_sgd, 1)
@@ -1862,7 +1862,68 @@ func Test185_files(t *testing.T) {
 	}
 }
 
-func Test186_garbage_does_not_pile_up(t *testing.T) {
+func Test186_memory_that_runs_out(t *testing.T) {
+	hook1 := func(a_bytes int) (bool, error) {
+		return false, errors.New("not today")
+	}
+	check(t, dt.SetMemoryHook(hook1))
+	{
+		_, err := dt.Zeros([]int{288230376151711744})
+		expectError(t, err, "not today")
+	}
+	hook2 := func(a_bytes int) (bool, error) {
+		return true, nil
+	}
+	check(t, dt.SetMemoryHook(hook2))
+	{
+		_, err := dt.Zeros([]int{288230376151711744})
+		expectError(t, err, "you tried to allocate")
+	}
+	hook3 := func(a_bytes int) (bool, error) {
+		return false, errors.New("tomorrow")
+	}
+	check(t, dt.SetMemoryHook(hook3))
+	check(t, dt.RemoveMemoryHook())
+	{
+		_, err := dt.Zeros([]int{288230376151711744})
+		expectError(t, err, "you tried to allocate")
+	}
+}
+
+func Test187_threads(t *testing.T) {
+	a_common, err := dt.Full([]int{64, 64}, 2.0)
+	check(t, err)
+	a_three, err := dt.Ones([]int{3, 1})
+	check(t, err)
+	a_five, err := dt.Ones([]int{5, 1})
+	check(t, err)
+	for i := 0; i < 4; i++ {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			{
+				for i := 0; i < 200; i++ {
+					a_product, err := a_common.Matmul(a_common)
+					check(t, err)
+					a_largest, err := a_product.Max()
+					check(t, err)
+					a_number, err := a_largest.Item()
+					check(t, err)
+					same(t, a_number, 256.0)
+					{
+						_, err := a_common.Matmul(a_three)
+						expectError(t, err, "(64x64 and 3x1)")
+					}
+					{
+						_, err := a_common.Matmul(a_five)
+						expectError(t, err, "(64x64 and 5x1)")
+					}
+				}
+			}
+		})
+	}
+}
+
+func Test188_garbage_does_not_pile_up(t *testing.T) {
 	check(t, dt.ResetPeakMemoryStats())
 	for i := 0; i < 400; i++ {
 		{

@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 
 	dt "dumbtorch"
@@ -32,11 +31,6 @@ func expectError(t *testing.T, err error, wanted string) {
 	if err == nil || !strings.Contains(err.Error(), wanted) {
 		t.Fatalf("got %v, wanted %s", err, wanted)
 	}
-}
-
-func tensor(dtype dt.Dtype, size []int, data []float64, requiresGrad bool) *dt.Tensor {
-	options := dt.FromNumbersOptions{Size: size, Dtype: dtype, RequiresGrad: requiresGrad}
-	return dt.Must(dt.FromNumbers(data, options))
 }
 
 func expect(t *testing.T, x *dt.Tensor, dtype dt.Dtype, size []int, data []float64) {
@@ -85,28 +79,9 @@ func TestErrorsAreValues(t *testing.T) {
 }
 
 func TestWhatAHookPanicsWithIsAnError(t *testing.T) {
-	x := tensor(dt.Float32, []int{2}, []float64{1, 2}, true)
+	x := dt.Must(dt.Ones([]int{2}, dt.OnesOptions{RequiresGrad: true}))
 	dt.Must(x.RegisterHook(func(*dt.Tensor) (*dt.Tensor, error) { panic("not today") }))
 	expectError(t, dt.Must(x.Sum()).Backward(), "not today")
-}
-
-func TestGoroutines(t *testing.T) {
-	var group sync.WaitGroup
-	for i := 0; i < 8; i++ {
-		group.Add(1)
-		go func(i int) {
-			defer group.Done()
-			for n := 0; n < 200; n++ {
-				x := dt.Must(dt.Full([]int{64, 64}, i))
-				got := dt.Must(dt.Must(dt.Must(x.Matmul(x)).Max()).Item())
-				_, err := x.Matmul(dt.Must(dt.Ones([]int{i + 1, 1})))
-				if got != 64*i*i || !strings.Contains(fmt.Sprint(err), fmt.Sprintf("and %dx1", i+1)) {
-					t.Errorf("goroutine %d got %v and %v", i, got, err)
-				}
-			}
-		}(i)
-	}
-	group.Wait()
 }
 
 func TestTensorsPrintTheirElements(t *testing.T) {

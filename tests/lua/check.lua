@@ -38,11 +38,6 @@ function check.error(text, body, ...)
   end
 end
 
-function check.make(dtype, size, data, requires_grad)
-  local x = dt.tensor(data, dt.float64):reshape(size):to({dtype = dtype})
-  return requires_grad and x:requires_grad_() or x
-end
-
 function check.tensor(x, dtype, size, data)
   check.same(x.dtype, dtype)
   check.same(table.concat(x.shape, ","), table.concat(size, ","))

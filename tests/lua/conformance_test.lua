@@ -53,19 +53,21 @@ check.case("9 eye", function()
 end)
 
 check.case("10 zeros_like", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.zeros_like(input, {dtype = "float64"})
   check.tensor(result, "float64", {2, 3}, {0.0, 0.0, 0.0, 0.0, 0.0, 0.0})
 end)
 
 check.case("11 full_like", function()
-  local input = check.make("float32", {2}, {-1.25, 2.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25}, {size = {2}, dtype = "float32"})
   local result = dt.full_like(input, 4)
   check.tensor(result, "float32", {2}, {4.0, 4.0})
 end)
 
 check.case("12 neg", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.neg(input)
   check.tensor(result, "float32", {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25})
   result:sum():backward()
@@ -73,7 +75,9 @@ check.case("12 neg", function()
 end)
 
 check.case("13 abs", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.abs(input)
   check.tensor(result, "float32", {2, 3}, {1.25, 2.25, 0.25, 3.75, 1.75, 0.25})
   result:sum():backward()
@@ -81,7 +85,9 @@ check.case("13 abs", function()
 end)
 
 check.case("14 exp", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.exp(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -93,7 +99,9 @@ check.case("14 exp", function()
 end)
 
 check.case("15 square", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.square(input)
   check.tensor(result, "float32", {2, 3}, {1.5625, 5.0625, 0.0625, 14.0625, 3.0625, 0.0625})
   result:sum():backward()
@@ -101,7 +109,9 @@ check.case("15 square", function()
 end)
 
 check.case("16 sin", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.sin(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -113,7 +123,9 @@ check.case("16 sin", function()
 end)
 
 check.case("17 cos", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.cos(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -125,7 +137,9 @@ check.case("17 cos", function()
 end)
 
 check.case("18 tanh", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.tanh(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -137,7 +151,9 @@ check.case("18 tanh", function()
 end)
 
 check.case("19 sigmoid", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.sigmoid(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -149,7 +165,9 @@ check.case("19 sigmoid", function()
 end)
 
 check.case("20 relu", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.relu(input)
   check.tensor(result, "float32", {2, 3}, {0.0, 2.25, 0.25, 3.75, 1.75, 0.0})
   result:sum():backward()
@@ -157,7 +175,9 @@ check.case("20 relu", function()
 end)
 
 check.case("21 silu", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.functional.silu(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -169,7 +189,8 @@ check.case("21 silu", function()
 end)
 
 check.case("22 log", function()
-  local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+  local input = dt.from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.log(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -181,7 +202,8 @@ check.case("22 log", function()
 end)
 
 check.case("23 sqrt", function()
-  local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+  local input = dt.from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.sqrt(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -193,7 +215,8 @@ check.case("23 sqrt", function()
 end)
 
 check.case("24 rsqrt", function()
-  local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+  local input = dt.from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.rsqrt(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -205,7 +228,8 @@ check.case("24 rsqrt", function()
 end)
 
 check.case("25 reciprocal", function()
-  local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+  local input = dt.from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.reciprocal(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -217,7 +241,9 @@ check.case("25 reciprocal", function()
 end)
 
 check.case("26 gelu", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.functional.gelu(input)
   check.tensor(
     result, "float32", {2, 3},
@@ -229,7 +255,9 @@ check.case("26 gelu", function()
 end)
 
 check.case("27 gelu", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.functional.gelu(input, {approximate = "tanh"})
   check.tensor(
     result, "float32", {2, 3},
@@ -241,7 +269,9 @@ check.case("27 gelu", function()
 end)
 
 check.case("28 clamp", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.clamp(input, {min = -0.5, max = 1.0})
   check.tensor(result, "float32", {2, 3}, {-0.5, 1.0, 0.25, 1.0, 1.0, -0.25})
   result:sum():backward()
@@ -249,7 +279,9 @@ check.case("28 clamp", function()
 end)
 
 check.case("29 clamp", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.clamp(input, {max = 0.5})
   check.tensor(result, "float32", {2, 3}, {-1.25, 0.5, 0.25, 0.5, 0.5, -0.25})
   result:sum():backward()
@@ -257,8 +289,10 @@ check.case("29 clamp", function()
 end)
 
 check.case("30 clamp", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local min = check.make("float32", {3}, {-0.5, 3.0, 1.0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local min = dt.from_numbers({-0.5, 3.0, 1.0}, {size = {3}, dtype = "float32"})
   local result = dt.clamp(input, {min = min})
   check.tensor(result, "float32", {2, 3}, {-0.5, 3.0, 1.0, 3.75, 3.0, 1.0})
   result:sum():backward()
@@ -266,8 +300,10 @@ check.case("30 clamp", function()
 end)
 
 check.case("31 add", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32", requires_grad = true})
   local result = dt.add(input, other)
   check.tensor(result, "float32", {2, 3}, {-0.75, 6.25, 2.25, 4.25, 5.75, 1.75})
   result:sum():backward()
@@ -276,20 +312,22 @@ check.case("31 add", function()
 end)
 
 check.case("32 add", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.add(input, 2)
   check.tensor(result, "float32", {2, 3}, {0.75, 4.25, 2.25, 5.75, 3.75, 1.75})
 end)
 
 check.case("33 add", function()
-  local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
+  local input = dt.from_numbers({0, 3, 1, 4, 2, 0}, {size = {2, 3}, dtype = "int64"})
   local result = dt.add(input, 2)
   check.tensor(result, "int64", {2, 3}, {2, 5, 3, 6, 4, 2})
 end)
 
 check.case("34 sub", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32", requires_grad = true})
   local result = dt.sub(input, other)
   check.tensor(result, "float32", {2, 3}, {-1.75, -1.75, -1.75, 3.25, -2.25, -2.25})
   result:sum():backward()
@@ -298,20 +336,22 @@ check.case("34 sub", function()
 end)
 
 check.case("35 sub", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.sub(input, 2)
   check.tensor(result, "float32", {2, 3}, {-3.25, 0.25, -1.75, 1.75, -0.25, -2.25})
 end)
 
 check.case("36 sub", function()
-  local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
+  local input = dt.from_numbers({0, 3, 1, 4, 2, 0}, {size = {2, 3}, dtype = "int64"})
   local result = dt.sub(input, 2)
   check.tensor(result, "int64", {2, 3}, {-2, 1, -1, 2, 0, -2})
 end)
 
 check.case("37 mul", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32", requires_grad = true})
   local result = dt.mul(input, other)
   check.tensor(result, "float32", {2, 3}, {-0.625, 9.0, 0.5, 1.875, 7.0, -0.5})
   result:sum():backward()
@@ -320,20 +360,22 @@ check.case("37 mul", function()
 end)
 
 check.case("38 mul", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.mul(input, 2)
   check.tensor(result, "float32", {2, 3}, {-2.5, 4.5, 0.5, 7.5, 3.5, -0.5})
 end)
 
 check.case("39 mul", function()
-  local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
+  local input = dt.from_numbers({0, 3, 1, 4, 2, 0}, {size = {2, 3}, dtype = "int64"})
   local result = dt.mul(input, 2)
   check.tensor(result, "int64", {2, 3}, {0, 6, 2, 8, 4, 0})
 end)
 
 check.case("40 div", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32", requires_grad = true})
   local result = dt.div(input, other)
   check.tensor(result, "float32", {2, 3}, {-2.5, 0.5625, 0.125, 7.5, 0.4375, -0.125})
   result:sum():backward()
@@ -342,20 +384,22 @@ check.case("40 div", function()
 end)
 
 check.case("41 div", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.div(input, 2)
   check.tensor(result, "float32", {2, 3}, {-0.625, 1.125, 0.125, 1.875, 0.875, -0.125})
 end)
 
 check.case("42 div", function()
-  local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
+  local input = dt.from_numbers({0, 3, 1, 4, 2, 0}, {size = {2, 3}, dtype = "int64"})
   local result = dt.div(input, 2)
   check.tensor(result, "float32", {2, 3}, {0.0, 1.5, 0.5, 2.0, 1.0, 0.0})
 end)
 
 check.case("43 add", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32", requires_grad = true})
   local result = dt.add(input, other, {alpha = 0.5})
   check.tensor(result, "float32", {2, 3}, {-1.0, 4.25, 1.25, 4.0, 3.75, 0.75})
   result:sum():backward()
@@ -364,25 +408,26 @@ check.case("43 add", function()
 end)
 
 check.case("44 sub", function()
-  local input = check.make("int64", {4}, {0, 3, 1, 4}, false)
+  local input = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = dt.sub(input, 3, {alpha = 2})
   check.tensor(result, "int64", {4}, {-6, -3, -5, -2})
 end)
 
 check.case("45 rsub", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.rsub(input, 1.5)
   check.tensor(result, "float32", {2, 3}, {2.75, -0.75, 1.25, -2.25, -0.25, 1.75})
 end)
 
 check.case("46 div", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.div(input, 0.75, {rounding_mode = "floor"})
   check.tensor(result, "float32", {2, 3}, {-2.0, 3.0, 0.0, 5.0, 2.0, -1.0})
 end)
 
 check.case("47 pow", function()
-  local input = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, true)
+  local input = dt.from_numbers(
+    {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.pow(input, 2.5)
   check.tensor(
     result, "float32", {2, 3},
@@ -394,7 +439,9 @@ check.case("47 pow", function()
 end)
 
 check.case("48 pow", function()
-  local exponent = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local exponent = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.pow(2, exponent)
   check.tensor(
     result, "float32", {2, 3},
@@ -406,8 +453,10 @@ check.case("48 pow", function()
 end)
 
 check.case("49 maximum", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32", requires_grad = true})
   local result = dt.maximum(input, other)
   check.tensor(result, "float32", {2, 3}, {0.5, 4.0, 2.0, 3.75, 4.0, 2.0})
   result:sum():backward()
@@ -416,64 +465,66 @@ check.case("49 maximum", function()
 end)
 
 check.case("50 minimum", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = dt.minimum(input, other)
   check.tensor(result, "float32", {2, 3}, {-1.25, 2.25, 0.25, 0.5, 1.75, -0.25})
 end)
 
 check.case("51 eq", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.eq(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {0, 0, 1, 0, 0, 0})
 end)
 
 check.case("52 ne", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.ne(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {1, 1, 0, 1, 1, 1})
 end)
 
 check.case("53 lt", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.lt(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {1, 0, 0, 0, 0, 1})
 end)
 
 check.case("54 le", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.le(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {1, 0, 1, 0, 0, 1})
 end)
 
 check.case("55 gt", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.gt(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {0, 1, 0, 1, 1, 0})
 end)
 
 check.case("56 ge", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.ge(input, 0.25)
   check.tensor(result, "bool", {2, 3}, {0, 1, 1, 1, 1, 0})
 end)
 
 check.case("57 logical_and", function()
-  local input = check.make("bool", {2, 3}, {0, 1, 1, 1, 1, 0}, false)
-  local other = check.make("bool", {2, 3}, {1, 0, 1, 0, 0, 1}, false)
+  local input = dt.from_numbers({0, 1, 1, 1, 1, 0}, {size = {2, 3}, dtype = "bool"})
+  local other = dt.from_numbers({1, 0, 1, 0, 0, 1}, {size = {2, 3}, dtype = "bool"})
   local result = dt.logical_and(input, other)
   check.tensor(result, "bool", {2, 3}, {0, 0, 1, 0, 0, 0})
 end)
 
 check.case("58 bitwise_xor", function()
-  local input = check.make("int64", {4}, {0, 3, 1, 4}, false)
+  local input = dt.from_numbers({0, 3, 1, 4}, {size = {4}, dtype = "int64"})
   local result = dt.bitwise_xor(input, 6)
   check.tensor(result, "int64", {4}, {6, 5, 7, 2})
 end)
 
 check.case("59 where", function()
-  local condition = check.make("bool", {2, 3}, {0, 1, 1, 1, 1, 0}, false)
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local condition = dt.from_numbers({0, 1, 1, 1, 1, 0}, {size = {2, 3}, dtype = "bool"})
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.where(condition, input, 0.5)
   check.tensor(result, "float32", {2, 3}, {0.5, 2.25, 0.25, 3.75, 1.75, 0.5})
   result:sum():backward()
@@ -481,8 +532,10 @@ check.case("59 where", function()
 end)
 
 check.case("60 masked_fill", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local mask = check.make("bool", {2, 3}, {0, 1, 1, 1, 1, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local mask = dt.from_numbers({0, 1, 1, 1, 1, 0}, {size = {2, 3}, dtype = "bool"})
   local result = dt.masked_fill(input, mask, 9.0)
   check.tensor(result, "float32", {2, 3}, {-1.25, 9.0, 9.0, 9.0, 9.0, -0.25})
   result:sum():backward()
@@ -490,24 +543,23 @@ check.case("60 masked_fill", function()
 end)
 
 check.case("61 add_", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = input:add_(other)
   check.tensor(result, "float32", {2, 3}, {-0.75, 6.25, 2.25, 4.25, 5.75, 1.75})
 end)
 
 check.case("62 mul_", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-  local other = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local other = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = input:mul_(other)
   check.tensor(result, "float32", {2, 3}, {-0.625, 9.0, 0.5, 1.875, 7.0, -0.5})
 end)
 
 check.case("63 view", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = input:view({4, -1})
   check.tensor(
     result, "float32", {4, 6},
@@ -515,10 +567,9 @@ check.case("63 view", function()
 end)
 
 check.case("64 reshape", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.reshape(input, {4, -1})
   check.tensor(
     result, "float32", {4, 6},
@@ -526,10 +577,9 @@ check.case("64 reshape", function()
 end)
 
 check.case("65 flatten", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.flatten(input)
   check.tensor(
     result, "float32", {24},
@@ -537,10 +587,9 @@ check.case("65 flatten", function()
 end)
 
 check.case("66 flatten", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.flatten(input, {start_dim = 1})
   check.tensor(
     result, "float32", {2, 12},
@@ -552,10 +601,9 @@ check.case("66 flatten", function()
 end)
 
 check.case("67 transpose", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.transpose(input, 0, 2)
   check.tensor(
     result, "float32", {4, 3, 2},
@@ -567,10 +615,9 @@ check.case("67 transpose", function()
 end)
 
 check.case("68 permute", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.permute(input, {2, 0, 1})
   check.tensor(
     result, "float32", {4, 2, 3},
@@ -578,28 +625,27 @@ check.case("68 permute", function()
 end)
 
 check.case("69 t", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.t(input)
   check.tensor(result, "float32", {3, 2}, {-1.25, 3.75, 2.25, 1.75, 0.25, -0.25})
 end)
 
 check.case("70 squeeze", function()
-  local input = check.make("float32", {1, 3, 1}, {-1.25, 2.25, 0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {1, 3, 1}, dtype = "float32"})
   local result = dt.squeeze(input)
   check.tensor(result, "float32", {3}, {-1.25, 2.25, 0.25})
 end)
 
 check.case("71 squeeze", function()
-  local input = check.make("float32", {1, 3, 1}, {-1.25, 2.25, 0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {1, 3, 1}, dtype = "float32"})
   local result = dt.squeeze(input, {dim = {0}})
   check.tensor(result, "float32", {3, 1}, {-1.25, 2.25, 0.25})
 end)
 
 check.case("72 unsqueeze", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.unsqueeze(input, -1)
   check.tensor(
     result, "float32", {2, 3, 4, 1},
@@ -607,7 +653,7 @@ check.case("72 unsqueeze", function()
 end)
 
 check.case("73 expand", function()
-  local input = check.make("float32", {3, 1}, {-1.25, 2.25, 0.25}, true)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3, 1}, dtype = "float32", requires_grad = true})
   local result = input:expand({2, 3, 4})
   check.tensor(
     result, "float32", {2, 3, 4},
@@ -617,10 +663,9 @@ check.case("73 expand", function()
 end)
 
 check.case("74 select", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.select(input, 1, -1)
   check.tensor(result, "float32", {2, 4}, {-0.75, 2.75, 0.75, -1.25, 2.75, 0.75, -1.25, 2.25})
   result:sum():backward()
@@ -630,10 +675,9 @@ check.case("74 select", function()
 end)
 
 check.case("75 narrow", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.narrow(input, 2, 1, 2)
   check.tensor(
     result, "float32", {2, 3, 2},
@@ -645,10 +689,9 @@ check.case("75 narrow", function()
 end)
 
 check.case("76 slice", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = input:slice({dim = 2, start = -3, end_ = 4, step = 2})
   check.tensor(
     result, "float32", {2, 3, 2},
@@ -656,10 +699,9 @@ check.case("76 slice", function()
 end)
 
 check.case("77 slice", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = input:slice({dim = 1, end_ = 2})
   check.tensor(
     result, "float32", {2, 2, 4},
@@ -667,19 +709,17 @@ check.case("77 slice", function()
 end)
 
 check.case("78 as_strided", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.as_strided(input, {2, 2}, {1, 5}, {storage_offset = 3})
   check.tensor(result, "float32", {2, 2}, {3.75, -0.75, 1.75, 2.75})
 end)
 
 check.case("79 chunk", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.chunk(input, 2, {dim = 1})
   check.same(#result, 2)
   check.tensor(
@@ -689,10 +729,9 @@ check.case("79 chunk", function()
 end)
 
 check.case("80 split", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.split(input, 3, {dim = 2})
   check.same(#result, 2)
   check.tensor(
@@ -702,10 +741,9 @@ check.case("80 split", function()
 end)
 
 check.case("81 unbind", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.unbind(input, {dim = 1})
   check.same(#result, 3)
   check.tensor(result[1], "float32", {2, 4}, {-1.25, 2.25, 0.25, 3.75, 2.25, 0.25, 3.75, 1.75})
@@ -714,25 +752,24 @@ check.case("81 unbind", function()
 end)
 
 check.case("82 cat", function()
-  local tensors0 = check.make("float32", {2, 2}, {-1.25, 2.25, 0.25, 3.75}, false)
-  local tensors1 = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local tensors0 = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {2, 2}, dtype = "float32"})
+  local tensors1 = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   local result = dt.cat({tensors0, tensors1}, {dim = 1})
   check.tensor(
     result, "float32", {2, 5}, {-1.25, 2.25, -1.25, 2.25, 0.25, 0.25, 3.75, 3.75, 1.75, -0.25})
 end)
 
 check.case("83 stack", function()
-  local tensors0 = check.make("float32", {2}, {-1.25, 2.25}, false)
-  local tensors1 = check.make("float32", {2}, {3.0, 6.5}, false)
+  local tensors0 = dt.from_numbers({-1.25, 2.25}, {size = {2}, dtype = "float32"})
+  local tensors1 = dt.from_numbers({3.0, 6.5}, {size = {2}, dtype = "float32"})
   local result = dt.stack({tensors0, tensors1})
   check.tensor(result, "float32", {2, 2}, {-1.25, 2.25, 3.0, 6.5})
 end)
 
 check.case("84 flip", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.flip(input, {0, 2})
   check.tensor(
     result, "float32", {2, 3, 4},
@@ -740,7 +777,7 @@ check.case("84 flip", function()
 end)
 
 check.case("85 repeat", function()
-  local input = check.make("float32", {2}, {-1.25, 2.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25}, {size = {2}, dtype = "float32"})
   local result = input:repeat_({2, 3})
   check.tensor(
     result, "float32", {2, 6},
@@ -748,10 +785,9 @@ check.case("85 repeat", function()
 end)
 
 check.case("86 sum", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.sum(input)
   check.tensor(result, "float32", {}, {28.5})
   result:sum():backward()
@@ -761,10 +797,9 @@ check.case("86 sum", function()
 end)
 
 check.case("87 sum", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.sum(input, {dim = {0, 2}})
   check.tensor(result, "float32", {3}, {13.0, 9.5, 6.0})
   result:sum():backward()
@@ -774,19 +809,17 @@ check.case("87 sum", function()
 end)
 
 check.case("88 sum", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.sum(input, {dim = {1}, keepdim = true})
   check.tensor(result, "float32", {2, 1, 4}, {-0.25, 4.75, 4.25, 3.75, 4.75, 4.25, 3.75, 3.25})
 end)
 
 check.case("89 mean", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.mean(input)
   check.tensor(result, "float32", {}, {1.1875})
   result:sum():backward()
@@ -796,10 +829,9 @@ check.case("89 mean", function()
 end)
 
 check.case("90 mean", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.mean(input, {dim = {0, 2}})
   check.tensor(result, "float32", {3}, {1.625, 1.1875, 0.75})
   result:sum():backward()
@@ -809,10 +841,9 @@ check.case("90 mean", function()
 end)
 
 check.case("91 mean", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.mean(input, {dim = {1}, keepdim = true})
   check.tensor(
     result, "float32", {2, 1, 4},
@@ -820,30 +851,31 @@ check.case("91 mean", function()
 end)
 
 check.case("92 sum", function()
-  local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
+  local input = dt.from_numbers({0, 3, 1, 4, 2, 0}, {size = {2, 3}, dtype = "int64"})
   local result = dt.sum(input)
   check.tensor(result, "int64", {}, {10})
 end)
 
 check.case("93 sum", function()
-  local input = check.make(
-    "bool", {2, 3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1},
-    false)
+  local input = dt.from_numbers(
+    {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0, 1},
+    {size = {2, 3, 4}, dtype = "bool"})
   local result = dt.sum(input, {dim = {0}})
   check.tensor(result, "int64", {3, 4}, {1, 2, 2, 2, 1, 1, 2, 1, 1, 2, 1, 1})
 end)
 
 check.case("94 sum", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.sum(input, {dtype = "float64"})
   check.tensor(result, "float64", {}, {28.5})
 end)
 
 check.case("95 prod", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
   local result = dt.prod(input, {dim = 1})
   check.tensor(result, "float32", {2}, {-0.703125, -1.640625})
   result:sum():backward()
@@ -851,10 +883,9 @@ check.case("95 prod", function()
 end)
 
 check.case("96 max", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.max(input)
   check.tensor(result, "float32", {}, {3.75})
   result:sum():backward()
@@ -864,10 +895,9 @@ check.case("96 max", function()
 end)
 
 check.case("97 max_dim", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local values, indices = dt.max(input, 1, {keepdim = true})
   check.tensor(values, "float32", {2, 1, 4}, {1.75, 2.75, 3.25, 3.75, 2.75, 3.25, 3.75, 2.25})
   check.tensor(indices, "int64", {2, 1, 4}, {1, 2, 1, 0, 2, 1, 0, 2})
@@ -878,10 +908,9 @@ check.case("97 max_dim", function()
 end)
 
 check.case("98 min", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.min(input)
   check.tensor(result, "float32", {}, {-1.25})
   result:sum():backward()
@@ -891,10 +920,9 @@ check.case("98 min", function()
 end)
 
 check.case("99 min_dim", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local values, indices = dt.min(input, 1, {keepdim = true})
   check.tensor(values, "float32", {2, 1, 4}, {-1.25, -0.25, 0.25, -1.25, -0.25, 0.25, -1.25, -0.75})
   check.tensor(indices, "int64", {2, 1, 4}, {0, 1, 0, 2, 1, 0, 2, 1})
@@ -905,28 +933,25 @@ check.case("99 min_dim", function()
 end)
 
 check.case("100 argmax", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.argmax(input)
   check.tensor(result, "int64", {}, {3})
 end)
 
 check.case("101 argmin", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.argmin(input, {dim = 2})
   check.tensor(result, "int64", {2, 3}, {0, 1, 3, 1, 3, 2})
 end)
 
 check.case("102 var", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.var(input, {dim = {1}})
   check.tensor(
     result, "float32", {2, 4},
@@ -938,19 +963,17 @@ check.case("102 var", function()
 end)
 
 check.case("103 std", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.std(input, {correction = 0, keepdim = true})
   check.tensor(result, "float32", {1, 1, 1}, {1.6092991828918457})
 end)
 
 check.case("104 norm", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.norm(input)
   check.tensor(result, "float32", {}, {9.797959327697754})
   result:sum():backward()
@@ -960,35 +983,33 @@ check.case("104 norm", function()
 end)
 
 check.case("105 norm", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.norm(input, {p = 1, dim = {2}})
   check.tensor(result, "float32", {2, 3}, {7.5, 6.5, 5.5, 8.0, 5.5, 7.0})
 end)
 
 check.case("106 any", function()
-  local input = check.make(
-    "bool", {2, 3, 4}, {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1},
-    false)
+  local input = dt.from_numbers(
+    {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1},
+    {size = {2, 3, 4}, dtype = "bool"})
   local result = dt.any(input)
   check.tensor(result, "bool", {}, {1})
 end)
 
 check.case("107 all", function()
-  local input = check.make(
-    "bool", {2, 3, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
-    false)
+  local input = dt.from_numbers(
+    {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+    {size = {2, 3, 4}, dtype = "bool"})
   local result = dt.all(input, {dim = {0}})
   check.tensor(result, "bool", {3, 4}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1})
 end)
 
 check.case("108 cumsum", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.cumsum(input, 1)
   check.tensor(
     result, "float32", {2, 3, 4},
@@ -1000,10 +1021,9 @@ check.case("108 cumsum", function()
 end)
 
 check.case("109 logsumexp", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    true)
+    {size = {2, 3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.logsumexp(input, {1})
   check.tensor(
     result, "float32", {2, 4},
@@ -1015,35 +1035,34 @@ check.case("109 logsumexp", function()
 end)
 
 check.case("110 equal", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
-  local other = check.make(
-    "float32", {2, 3, 4},
+    {size = {2, 3, 4}, dtype = "float32"})
+  local other = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.equal(input, other)
   check.same(result, true)
 end)
 
 check.case("111 allclose", function()
-  local input = check.make(
-    "float32", {2, 3, 4},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
-  local other = check.make(
-    "float32", {2, 3, 4},
+    {size = {2, 3, 4}, dtype = "float32"})
+  local other = dt.from_numbers(
     {-1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375, 0.375, 3.875, 1.875, -0.125, 3.375, 1.375, -0.625, 2.875, 0.875, -1.125, 2.375},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = dt.allclose(input, other, {atol = 0.25})
   check.same(result, true)
 end)
 
 check.case("112 matmul", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local other = check.make(
-    "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.matmul(input, other)
   check.tensor(result, "float32", {2, 4}, {7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75})
   result:sum():backward()
@@ -1053,11 +1072,12 @@ check.case("112 matmul", function()
 end)
 
 check.case("113 matmul", function()
-  local input = check.make(
-    "float32", {2, 2, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-  local other = check.make(
-    "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {2, 2, 3}, dtype = "float32", requires_grad = true})
+  local other = dt.from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.matmul(input, other)
   check.tensor(
     result, "float32", {2, 2, 4},
@@ -1071,20 +1091,21 @@ check.case("113 matmul", function()
 end)
 
 check.case("114 mm", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-  local mat2 = check.make(
-    "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local mat2 = dt.from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
+    {size = {3, 4}, dtype = "float32"})
   local result = dt.mm(input, mat2)
   check.tensor(result, "float32", {2, 4}, {7.5, -0.5, 9.375, 0.0, 7.75, 16.5, 15.625, 25.75})
 end)
 
 check.case("115 bmm", function()
-  local input = check.make(
-    "float32", {2, 2, 3},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-  local mat2 = check.make(
-    "float32", {2, 3, 2},
-    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {2, 2, 3}, dtype = "float32", requires_grad = true})
+  local mat2 = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {2, 3, 2}, dtype = "float32", requires_grad = true})
   local result = dt.bmm(input, mat2)
   check.tensor(
     result, "float32", {2, 2, 2},
@@ -1098,16 +1119,17 @@ check.case("115 bmm", function()
 end)
 
 check.case("116 mv", function()
-  local input = check.make(
-    "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, false)
-  local vec = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, false)
+  local input = dt.from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
+    {size = {3, 4}, dtype = "float32"})
+  local vec = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32"})
   local result = dt.mv(input, vec)
   check.tensor(result, "float32", {3}, {29.5, 11.5, 11.375})
 end)
 
 check.case("117 dot", function()
-  local input = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
-  local tensor = check.make("float32", {4}, {1.0, 4.5, 2.5, 6.0}, true)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32", requires_grad = true})
+  local tensor = dt.from_numbers({1.0, 4.5, 2.5, 6.0}, {size = {4}, dtype = "float32", requires_grad = true})
   local result = dt.dot(input, tensor)
   check.tensor(result, "float32", {}, {32.0})
   result:sum():backward()
@@ -1116,10 +1138,13 @@ check.case("117 dot", function()
 end)
 
 check.case("118 addmm", function()
-  local input = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
-  local mat1 = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local mat2 = check.make(
-    "float32", {3, 4}, {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5}, true)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32", requires_grad = true})
+  local mat1 = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local mat2 = dt.from_numbers(
+    {0.5, 4.0, 2.0, 5.5, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.addmm(input, mat1, mat2, {beta = 0.5, alpha = 2})
   check.tensor(
     result, "float32", {2, 4}, {14.375, 0.125, 18.875, 1.875, 14.875, 34.125, 31.375, 53.375})
@@ -1131,12 +1156,14 @@ check.case("118 addmm", function()
 end)
 
 check.case("119 linear", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local weight = check.make(
-    "float32", {5, 3},
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true)
-  local bias = check.make("float32", {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+    {size = {5, 3}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75}, {size = {5}, dtype = "float32", requires_grad = true})
   local result = dt.functional.linear(input, weight, {bias = bias})
   check.tensor(
     result, "float32", {2, 5},
@@ -1150,11 +1177,10 @@ check.case("119 linear", function()
 end)
 
 check.case("120 linear", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-  local weight = check.make(
-    "float32", {5, 3},
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local weight = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    false)
+    {size = {5, 3}, dtype = "float32"})
   local result = dt.functional.linear(input, weight)
   check.tensor(
     result, "float32", {2, 5},
@@ -1162,12 +1188,14 @@ check.case("120 linear", function()
 end)
 
 check.case("121 linear_activation", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local weight = check.make(
-    "float32", {5, 3},
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true)
-  local bias = check.make("float32", {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+    {size = {5, 3}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75}, {size = {5}, dtype = "float32", requires_grad = true})
   local result = dt.functional.linear_activation(input, weight, bias, "relu")
   check.tensor(
     result, "float32", {2, 5},
@@ -1181,12 +1209,14 @@ check.case("121 linear_activation", function()
 end)
 
 check.case("122 linear_activation", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local weight = check.make(
-    "float32", {5, 3},
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true)
-  local bias = check.make("float32", {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+    {size = {5, 3}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75}, {size = {5}, dtype = "float32", requires_grad = true})
   local result = dt.functional.linear_activation(input, weight, bias, "sigmoid")
   check.tensor(
     result, "float32", {2, 5},
@@ -1204,12 +1234,14 @@ check.case("122 linear_activation", function()
 end)
 
 check.case("123 linear_activation", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local weight = check.make(
-    "float32", {5, 3},
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true)
-  local bias = check.make("float32", {5}, {-1.25, 2.25, 0.25, 3.75, 1.75}, true)
+    {size = {5, 3}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75}, {size = {5}, dtype = "float32", requires_grad = true})
   local result = dt.functional.linear_activation(input, weight, bias, "tanh")
   check.tensor(
     result, "float32", {2, 5},
@@ -1227,15 +1259,13 @@ check.case("123 linear_activation", function()
 end)
 
 check.case("124 conv2d", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
-  local weight = check.make(
-    "float32", {4, 2, 3, 3},
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75},
-    true)
-  local bias = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
+    {size = {4, 2, 3, 3}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32", requires_grad = true})
   local result = dt.functional.conv2d(input, weight, {bias = bias, padding = 1})
   check.tensor(
     result, "float32", {2, 4, 5, 6},
@@ -1251,15 +1281,13 @@ check.case("124 conv2d", function()
 end)
 
 check.case("125 conv2d", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
-  local weight = check.make(
-    "float32", {4, 2, 3, 3},
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75, 1.0, 0.0, -1.0, 0.75, -0.25, -1.25, 0.5, -0.5, 1.25, 0.25, -0.75},
-    true)
-  local bias = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
+    {size = {4, 2, 3, 3}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32", requires_grad = true})
   local result = dt.functional.conv2d(input, weight, {bias = bias, stride = {2, 1}, padding = {0, 2}})
   check.tensor(
     result, "float32", {2, 4, 2, 8},
@@ -1275,14 +1303,12 @@ check.case("125 conv2d", function()
 end)
 
 check.case("126 conv2d", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
-  local weight = check.make(
-    "float32", {4, 1, 2, 2},
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75},
-    true)
+    {size = {4, 1, 2, 2}, dtype = "float32", requires_grad = true})
   local result = dt.functional.conv2d(input, weight, {dilation = 2, groups = 2})
   check.tensor(
     result, "float32", {2, 4, 3, 4},
@@ -1297,17 +1323,14 @@ check.case("126 conv2d", function()
 end)
 
 check.case("127 conv2d_padding", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
-  local weight = check.make(
-    "float32", {4, 2, 2, 3},
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75},
-    true)
-  local bias = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
-  local result = dt.functional.conv2d_padding(
-    input, weight, {bias = bias, padding = "same", dilation = {1, 2}})
+    {size = {4, 2, 2, 3}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32", requires_grad = true})
+  local result = dt.functional.conv2d_padding(input, weight, {bias = bias, padding = "same", dilation = {1, 2}})
   check.tensor(
     result, "float32", {2, 4, 5, 6},
     {3.5, 7.875, 17.375, 29.5, 6.375, 6.25, 17.375, -0.25, 25.5, 15.625, 12.5, 23.375, 7.875, -4.25, 29.5, 0.375, 6.25, 28.125, -0.25, 1.375, 15.625, 8.5, 23.375, 13.625, -1.0, 5.375, 5.625, -11.25, 15.875, 4.875, -3.0, 25.125, 25.0, 5.375, -0.75, 17.375, 2.125, 30.25, 26.875, 15.5, 4.875, 12.0, 25.125, 20.25, 5.375, 35.25, 17.375, 5.25, 30.25, 8.875, 15.5, 28.875, 12.0, 1.25, 14.5, 3.875, 25.0, 18.375, 7.0, 1.0, 12.5, 34.125, 1.0, 21.125, 18.25, -8.625, 39.125, 22.25, 2.125, 30.5, 6.875, 7.5, 34.125, 6.25, 21.125, 30.25, -8.625, 33.25, 22.25, 8.125, 30.5, 14.875, 7.5, 23.25, 8.0, 10.625, 21.0, 5.375, 21.5, 9.5, 4.625, 22.5, 16.875, 35.5, 9.75, 28.625, 8.75, 10.125, 42.0, 38.625, 11.625, 36.0, 22.5, 4.625, 35.5, 12.875, 28.625, 33.75, 10.125, 6.0, 38.625, 13.25, 36.0, 17.75, 1.5, 9.125, 6.0, 11.625, 25.0, 7.0, -6.25, 17.375, -5.875, 25.5, 20.875, 12.5, 3.5, 7.875, 17.375, 29.5, 6.375, 6.25, 17.375, -0.25, 25.5, 15.625, 12.5, 23.375, 7.875, -4.25, 29.5, 0.375, 6.25, 28.125, 2.0, -4.0, 13.375, 0.625, 2.125, 10.375, 15.25, 2.125, 27.25, 26.875, 3.25, 4.875, -3.0, 25.125, 25.0, 5.375, -0.75, 17.375, 2.125, 30.25, 26.875, 15.5, 4.875, 12.0, 25.125, 20.25, 5.375, 35.25, 17.375, 5.25, 20.5, 8.5, -1.25, 15.5, 12.75, 4.0, -1.75, 39.125, 23.25, 2.125, 28.25, 6.875, 12.5, 34.125, 1.0, 21.125, 18.25, -8.625, 39.125, 22.25, 2.125, 30.5, 6.875, 7.5, 34.125, 6.25, 21.125, 30.25, -8.625, 33.25, 17.0, -1.0, 15.75, 12.5, -8.25, 15.5, 1.875, 8.75, 4.125, 42.0, 25.75, 11.625, 4.625, 22.5, 16.875, 35.5, 9.75, 28.625, 8.75, 10.125, 42.0, 38.625, 11.625, 36.0, 22.5, 4.625, 35.5, 12.875, 28.625, 33.75, 2.5, 0.5, 21.75, -1.5, 20.25, 16.0})
@@ -1322,10 +1345,9 @@ check.case("127 conv2d_padding", function()
 end)
 
 check.case("128 max_pool2d", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
   local result = dt.functional.max_pool2d(input, 2)
   check.tensor(
     result, "float32", {2, 2, 2, 3},
@@ -1337,24 +1359,20 @@ check.case("128 max_pool2d", function()
 end)
 
 check.case("129 max_pool2d", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    false)
-  local result = dt.functional.max_pool2d(
-    input, {3, 2}, {stride = {1, 2}, padding = 1, ceil_mode = true})
+    {size = {2, 2, 5, 6}, dtype = "float32"})
+  local result = dt.functional.max_pool2d(input, {3, 2}, {stride = {1, 2}, padding = 1, ceil_mode = true})
   check.tensor(
     result, "float32", {2, 2, 5, 4},
     {3.25, 2.25, 3.75, -0.25, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 3.25, 3.25, 1.25, 3.75, 3.25, 2.25, 3.75, 2.75, 3.25, 0.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 3.75, 3.75, 1.75, 3.25, 3.75, 2.75, -0.25, 3.25, 3.75, 0.75, 3.25, 3.25, 3.75, 0.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75, 1.75, 3.25, 0.25, 3.75, 3.25, 1.25, 3.75, 3.75, 3.25, 1.25, 3.75, 2.75, 3.25, 3.75, 3.75, 3.25, 3.25, 3.75, 2.75, 3.25, 2.25, 3.75})
 end)
 
 check.case("130 avg_pool2d", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
-  local result = dt.functional.avg_pool2d(
-    input, 2, {stride = 1, padding = 1, count_include_pad = false})
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
+  local result = dt.functional.avg_pool2d(input, 2, {stride = 1, padding = 1, count_include_pad = false})
   check.tensor(
     result, "float32", {2, 2, 6, 7},
     {-1.25, 0.5, 1.25, 2.0, 2.75, 0.75, -0.25, 1.0, 1.375, 0.75, 1.5, 2.25, 0.25, -0.75, 2.75, 1.75, 1.125, 1.875, 1.25, 0.625, 1.0, 1.75, 0.75, 1.5, 2.25, 0.25, 1.0, 2.75, 0.75, 1.125, 1.875, 1.25, 0.625, 1.375, 1.75, 0.25, 2.0, 2.75, 0.75, 1.5, 2.25, 1.25, -0.75, 1.0, 1.75, -0.25, 0.5, 1.25, 0.25, 1.5, 1.875, 1.25, 0.625, 1.375, 0.75, -0.25, 3.25, 2.25, 0.25, 1.0, 1.75, 1.125, 1.5, 2.25, 1.25, 0.625, 1.375, 0.75, 1.5, 3.25, 1.25, 0.25, 1.0, 1.75, 1.125, 1.875, 2.25, 0.75, -0.25, 0.5, 1.25, 2.0, 2.75, 1.75, -0.25, 1.5, 2.25, 0.25, 1.0, 1.75, 0.75, -0.75, 1.0, 1.75, 1.125, 1.875, 1.25, 0.25, 1.0, 1.375, 0.75, 1.5, 2.25, 0.25, -0.75, 2.75, 1.75, 1.125, 1.875, 1.25, 0.625, 1.0, 1.75, 0.75, 1.5, 2.25, 0.25, 1.0, 2.75, 1.25, 0.25, 1.0, 1.75, -0.25, 0.5, 2.25, 0.25, 2.0, 2.75, 0.75, 1.5, 2.25, 1.25, -0.25, 1.5, 2.25, 0.25, 1.0, 1.75, 0.75, 1.5, 1.875, 1.25, 0.625, 1.375, 0.75, -0.25, 3.25, 2.25, 0.25, 1.0, 1.75, 1.125, 1.5, 2.25, 1.25, 0.625, 1.375, 0.75, 1.5, 3.25, 1.75, 0.75, 1.5, 2.25, 0.25, 1.0, 2.75})
@@ -1365,14 +1383,13 @@ check.case("130 avg_pool2d", function()
 end)
 
 check.case("131 batch_norm", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
-  local running_mean = check.make("float32", {2}, {-1.25, 2.25}, false)
-  local running_var = check.make("float32", {2}, {0.5, 4.0}, false)
-  local weight = check.make("float32", {2}, {-1.25, 2.25}, true)
-  local bias = check.make("float32", {2}, {-1.25, 2.25}, true)
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
+  local running_mean = dt.from_numbers({-1.25, 2.25}, {size = {2}, dtype = "float32"})
+  local running_var = dt.from_numbers({0.5, 4.0}, {size = {2}, dtype = "float32"})
+  local weight = dt.from_numbers({-1.25, 2.25}, {size = {2}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers({-1.25, 2.25}, {size = {2}, dtype = "float32", requires_grad = true})
   local result = dt.functional.batch_norm(
     input, running_mean, running_var,
     {weight = weight, bias = bias, training = true, momentum = 0.2})
@@ -1388,12 +1405,11 @@ check.case("131 batch_norm", function()
 end)
 
 check.case("132 batch_norm", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    false)
-  local running_mean = check.make("float32", {2}, {-1.25, 2.25}, false)
-  local running_var = check.make("float32", {2}, {0.5, 4.0}, false)
+    {size = {2, 2, 5, 6}, dtype = "float32"})
+  local running_mean = dt.from_numbers({-1.25, 2.25}, {size = {2}, dtype = "float32"})
+  local running_var = dt.from_numbers({0.5, 4.0}, {size = {2}, dtype = "float32"})
   local result = dt.functional.batch_norm(input, running_mean, running_var)
   check.tensor(
     result, "float32", {2, 2, 5, 6},
@@ -1401,11 +1417,11 @@ check.case("132 batch_norm", function()
 end)
 
 check.case("133 layer_norm", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local weight = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
-  local bias = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
+  local weight = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32", requires_grad = true})
+  local bias = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32", requires_grad = true})
   local result = dt.functional.layer_norm(input, {4}, {weight = weight, bias = bias})
   check.tensor(
     result, "float32", {3, 4},
@@ -1421,9 +1437,9 @@ check.case("133 layer_norm", function()
 end)
 
 check.case("134 softmax", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.softmax(input, 1)
   check.tensor(
     result, "float32", {3, 4},
@@ -1435,9 +1451,9 @@ check.case("134 softmax", function()
 end)
 
 check.case("135 log_softmax", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32"})
   local result = dt.log_softmax(input, 0, {dtype = "float64"})
   check.tensor(
     result, "float64", {3, 4},
@@ -1445,10 +1461,9 @@ check.case("135 log_softmax", function()
 end)
 
 check.case("136 interpolate", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
   local result = dt.functional.interpolate(input, {scale_factor = {2.0, 0.5}})
   check.tensor(
     result, "float32", {2, 2, 10, 3},
@@ -1460,10 +1475,9 @@ check.case("136 interpolate", function()
 end)
 
 check.case("137 interpolate", function()
-  local input = check.make(
-    "float32", {2, 2, 5, 6},
+  local input = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
-    true)
+    {size = {2, 2, 5, 6}, dtype = "float32", requires_grad = true})
   local result = dt.functional.interpolate(input, {size = {4, 9}, mode = "nearest-exact"})
   check.tensor(
     result, "float32", {2, 2, 4, 9},
@@ -1475,15 +1489,16 @@ check.case("137 interpolate", function()
 end)
 
 check.case("138 dropout", function()
-  local input = check.make("float32", {3}, {-1.25, 2.25, 0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25}, {size = {3}, dtype = "float32"})
   local result = dt.functional.dropout(input, {p = 0.5, training = false})
   check.tensor(result, "float32", {3}, {-1.25, 2.25, 0.25})
 end)
 
 check.case("139 embedding", function()
-  local input = check.make("int64", {2, 3}, {0, 3, 1, 4, 2, 0}, false)
-  local weight = check.make(
-    "float32", {5, 2}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75}, true)
+  local input = dt.from_numbers({0, 3, 1, 4, 2, 0}, {size = {2, 3}, dtype = "int64"})
+  local weight = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75},
+    {size = {5, 2}, dtype = "float32", requires_grad = true})
   local result = dt.functional.embedding(input, weight, {padding_idx = 0})
   check.tensor(
     result, "float32", {2, 3, 2},
@@ -1493,11 +1508,12 @@ check.case("139 embedding", function()
 end)
 
 check.case("140 mse_loss", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make(
-    "float32", {4, 3}, {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers(
+    {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0},
+    {size = {4, 3}, dtype = "float32"})
   local result = dt.functional.mse_loss(input, target, {reduction = "mean"})
   check.tensor(result, "float32", {}, {1.5625})
   result:sum():backward()
@@ -1507,10 +1523,10 @@ check.case("140 mse_loss", function()
 end)
 
 check.case("141 cross_entropy", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make("int64", {4}, {0, 0, 0, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers({0, 0, 0, 0}, {size = {4}, dtype = "int64"})
   local result = dt.functional.cross_entropy(input, target, {reduction = "mean"})
   check.tensor(result, "float32", {}, {1.0204932689666748})
   result:sum():backward()
@@ -1520,11 +1536,12 @@ check.case("141 cross_entropy", function()
 end)
 
 check.case("142 mse_loss", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make(
-    "float32", {4, 3}, {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers(
+    {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0},
+    {size = {4, 3}, dtype = "float32"})
   local result = dt.functional.mse_loss(input, target, {reduction = "sum"})
   check.tensor(result, "float32", {}, {18.75})
   result:sum():backward()
@@ -1534,10 +1551,10 @@ check.case("142 mse_loss", function()
 end)
 
 check.case("143 cross_entropy", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make("int64", {4}, {0, 0, 0, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers({0, 0, 0, 0}, {size = {4}, dtype = "int64"})
   local result = dt.functional.cross_entropy(input, target, {reduction = "sum"})
   check.tensor(result, "float32", {}, {4.081973075866699})
   result:sum():backward()
@@ -1547,11 +1564,12 @@ check.case("143 cross_entropy", function()
 end)
 
 check.case("144 mse_loss", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make(
-    "float32", {4, 3}, {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers(
+    {0.0, 3.5, 1.5, 5.0, 3.0, 1.0, 4.5, 2.5, 0.5, 4.0, 2.0, 0.0},
+    {size = {4, 3}, dtype = "float32"})
   local result = dt.functional.mse_loss(input, target, {reduction = "none"})
   check.tensor(
     result, "float32", {4, 3},
@@ -1563,10 +1581,10 @@ check.case("144 mse_loss", function()
 end)
 
 check.case("145 cross_entropy", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make("int64", {4}, {0, 0, 0, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers({0, 0, 0, 0}, {size = {4}, dtype = "int64"})
   local result = dt.functional.cross_entropy(input, target, {reduction = "none"})
   check.tensor(
     result, "float32", {4},
@@ -1578,12 +1596,12 @@ check.case("145 cross_entropy", function()
 end)
 
 check.case("146 l1_loss", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make(
-    "float32", {4, 3},
-    {0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers(
+    {0.125, 3.625, 1.625, 5.125, 3.125, 1.125, 4.625, 2.625, 0.625, 4.125, 2.125, 0.125},
+    {size = {4, 3}, dtype = "float32"})
   local result = dt.functional.l1_loss(input, target)
   check.tensor(result, "float32", {}, {1.375})
   result:sum():backward()
@@ -1593,11 +1611,11 @@ check.case("146 l1_loss", function()
 end)
 
 check.case("147 cross_entropy", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make("int64", {4}, {0, 0, 0, 0}, false)
-  local weight = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers({0, 0, 0, 0}, {size = {4}, dtype = "int64"})
+  local weight = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = dt.functional.cross_entropy(
     input, target, {weight = weight, ignore_index = 2, label_smoothing = 0.125})
   check.tensor(result, "float32", {}, {2.0915322303771973})
@@ -1608,10 +1626,10 @@ check.case("147 cross_entropy", function()
 end)
 
 check.case("148 nll_loss", function()
-  local input = check.make(
-    "float32", {4, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local target = check.make("int64", {4}, {0, 0, 0, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {4, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers({0, 0, 0, 0}, {size = {4}, dtype = "int64"})
   local result = dt.functional.nll_loss(input, target, {ignore_index = 1})
   check.tensor(result, "float32", {}, {-2.125})
   result:sum():backward()
@@ -1621,9 +1639,10 @@ check.case("148 nll_loss", function()
 end)
 
 check.case("149 binary_cross_entropy", function()
-  local input = check.make(
-    "float32", {2, 3}, {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375}, true)
-  local target = check.make("float32", {2, 3}, {0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false)
+  local input = dt.from_numbers(
+    {0.21875, 0.90625, 0.5625, 0.984375, 0.859375, 0.4375},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers({0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, {size = {2, 3}, dtype = "float32"})
   local result = dt.functional.binary_cross_entropy(input, target)
   check.tensor(result, "float32", {}, {0.9766769409179688})
   result:sum():backward()
@@ -1633,11 +1652,12 @@ check.case("149 binary_cross_entropy", function()
 end)
 
 check.case("150 binary_cross_entropy_with_logits", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, true)
-  local target = check.make("float32", {2, 3}, {0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, false)
-  local pos_weight = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
-  local result = dt.functional.binary_cross_entropy_with_logits(
-    input, target, {pos_weight = pos_weight})
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25},
+    {size = {2, 3}, dtype = "float32", requires_grad = true})
+  local target = dt.from_numbers({0.0, 0.4375, 0.1875, 0.625, 0.375, 0.125}, {size = {2, 3}, dtype = "float32"})
+  local pos_weight = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
+  local result = dt.functional.binary_cross_entropy_with_logits(input, target, {pos_weight = pos_weight})
   check.tensor(result, "float32", {}, {1.0338706970214844})
   result:sum():backward()
   check.tensor(
@@ -1646,11 +1666,11 @@ check.case("150 binary_cross_entropy_with_logits", function()
 end)
 
 check.case("151 index", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local indices0 = check.make("int64", {2}, {2, 0}, false)
-  local indices1 = check.make("int64", {2}, {1, -1}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
+  local indices0 = dt.from_numbers({2, 0}, {size = {2}, dtype = "int64"})
+  local indices1 = dt.from_numbers({1, -1}, {size = {2}, dtype = "int64"})
   local result = input:index({indices0, indices1})
   check.tensor(result, "float32", {2}, {2.75, 3.75})
   result:sum():backward()
@@ -1659,10 +1679,10 @@ check.case("151 index", function()
 end)
 
 check.case("152 index_select", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local index = check.make("int64", {3}, {3, 0, 3}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
+  local index = dt.from_numbers({3, 0, 3}, {size = {3}, dtype = "int64"})
   local result = dt.index_select(input, 1, index)
   check.tensor(result, "float32", {3, 3}, {3.75, -1.25, 3.75, 1.25, 1.75, 1.25, -1.25, -0.75, -1.25})
   result:sum():backward()
@@ -1671,10 +1691,10 @@ check.case("152 index_select", function()
 end)
 
 check.case("153 gather", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local index = check.make("int64", {3, 2}, {0, 1, 2, 3, 1, 1}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
+  local index = dt.from_numbers({0, 1, 2, 3, 1, 1}, {size = {3, 2}, dtype = "int64"})
   local result = dt.gather(input, 1, index)
   check.tensor(result, "float32", {3, 2}, {-1.25, 2.25, 3.25, 1.25, 2.75, 2.75})
   result:sum():backward()
@@ -1683,10 +1703,10 @@ check.case("153 gather", function()
 end)
 
 check.case("154 scatter", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    false)
-  local index = check.make("int64", {2, 2}, {0, 1, 2, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32"})
+  local index = dt.from_numbers({0, 1, 2, 0}, {size = {2, 2}, dtype = "int64"})
   local result = dt.scatter(input, 0, index, 7.0)
   check.tensor(
     result, "float32", {3, 4},
@@ -1694,11 +1714,11 @@ check.case("154 scatter", function()
 end)
 
 check.case("155 scatter_add", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local index = check.make("int64", {2, 2}, {0, 0, 2, 3}, false)
-  local src = check.make("float32", {2, 2}, {-1.25, 2.25, 0.25, 3.75}, true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
+  local index = dt.from_numbers({0, 0, 2, 3}, {size = {2, 2}, dtype = "int64"})
+  local src = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {2, 2}, dtype = "float32", requires_grad = true})
   local result = dt.scatter_add(input, 1, index, src)
   check.tensor(
     result, "float32", {3, 4},
@@ -1710,9 +1730,9 @@ check.case("155 scatter_add", function()
 end)
 
 check.case("156 at", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.at(input, "1:, ::2")
   check.tensor(result, "float32", {2, 2}, {1.75, 3.25, -0.75, 0.75})
   result:sum():backward()
@@ -1721,18 +1741,18 @@ check.case("156 at", function()
 end)
 
 check.case("157 at", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32"})
   local result = dt.at(input, "..., None, -1")
   check.tensor(result, "float32", {3, 1}, {3.75, 1.25, -1.25})
 end)
 
 check.case("158 at", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local tensors0 = check.make("int64", {3}, {2, 0, 2}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
+  local tensors0 = dt.from_numbers({2, 0, 2}, {size = {3}, dtype = "int64"})
   local result = dt.at(input, "?, 1", {tensors = {tensors0}})
   check.tensor(result, "float32", {3}, {2.75, 2.25, 2.75})
   result:sum():backward()
@@ -1741,9 +1761,9 @@ check.case("158 at", function()
 end)
 
 check.case("159 set_at", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32"})
   local result = dt.set_at(input, "0, 1:3", 2.5)
   check.tensor(
     result, "float32", {3, 4},
@@ -1751,10 +1771,10 @@ check.case("159 set_at", function()
 end)
 
 check.case("160 set_at", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    false)
-  local value = check.make("float32", {3}, {9.0, 12.5, 10.5}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32"})
+  local value = dt.from_numbers({9.0, 12.5, 10.5}, {size = {3}, dtype = "float32"})
   local result = dt.set_at(input, ":, -1", value)
   check.tensor(
     result, "float32", {3, 4},
@@ -1762,20 +1782,20 @@ check.case("160 set_at", function()
 end)
 
 check.case("161 set_at", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    false)
-  local tensors0 = check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32"})
+  local tensors0 = dt.from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {size = {3, 4}, dtype = "bool"})
   local result = dt.set_at(input, "?", 0, {tensors = {tensors0}})
   check.tensor(
     result, "float32", {3, 4}, {-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25})
 end)
 
 check.case("162 masked_select", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
-  local mask = check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
+  local mask = dt.from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {size = {3, 4}, dtype = "bool"})
   local result = dt.masked_select(input, mask)
   check.tensor(result, "float32", {8}, {2.25, 0.25, 3.75, 1.75, 3.25, 1.25, 2.75, 0.75})
   result:sum():backward()
@@ -1784,21 +1804,21 @@ check.case("162 masked_select", function()
 end)
 
 check.case("163 nonzero", function()
-  local input = check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+  local input = dt.from_numbers({0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, {size = {3, 4}, dtype = "bool"})
   local result = dt.nonzero(input)
   check.tensor(result, "int64", {8, 2}, {0, 1, 0, 2, 0, 3, 1, 0, 1, 2, 1, 3, 2, 1, 2, 2})
 end)
 
 check.case("164 one_hot", function()
-  local input = check.make("int64", {3}, {0, 3, 1}, false)
+  local input = dt.from_numbers({0, 3, 1}, {size = {3}, dtype = "int64"})
   local result = dt.functional.one_hot(input, {num_classes = 5})
   check.tensor(result, "int64", {3, 5}, {1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 1, 0, 0, 0})
 end)
 
 check.case("165 tril", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    true)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32", requires_grad = true})
   local result = dt.tril(input, {diagonal = 1})
   check.tensor(
     result, "float32", {3, 4},
@@ -1809,9 +1829,9 @@ check.case("165 tril", function()
 end)
 
 check.case("166 triu", function()
-  local input = check.make(
-    "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
-    false)
+  local input = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
+    {size = {3, 4}, dtype = "float32"})
   local result = dt.triu(input)
   check.tensor(
     result, "float32", {3, 4},
@@ -1819,141 +1839,141 @@ check.case("166 triu", function()
 end)
 
 check.case("167 matmul", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-  local other = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local other = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(input, other) end)
 end)
 
 check.case("168 sum", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 3)", function() dt.sum(input, {dim = {3}}) end)
 end)
 
 check.case("169 reshape", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("shape '[4, 2]' is invalid for input of size 6", function() dt.reshape(input, {4, 2}) end)
 end)
 
 check.case("170 add", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
-  local other = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
+  local other = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32"})
   check.error("The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1", function() dt.add(input, other) end)
 end)
 
 check.case("171 narrow", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("start (0) + length (9) exceeds dimension size (2).", function() dt.narrow(input, 0, 0, 9) end)
 end)
 
 check.case("172 view", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("shape '[5]' is invalid for input of size 6", function() input:view({5}) end)
 end)
 
 check.case("173 softmax", function()
-  local input = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local input = dt.from_numbers({-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, {size = {2, 3}, dtype = "float32"})
   check.error("Dimension out of range (expected to be in range of [-2, 1], but got 2)", function() dt.softmax(input, 2) end)
 end)
 
 check.case("174 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
-  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
+  local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 + x1
   check.tensor(result, "float32", {2, 3}, {0.75, 7.75, 3.75, 5.75, 7.25, 3.25})
 end)
 
 check.case("175 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 + 2
   check.tensor(result, "float32", {2, 3}, {2.25, 5.75, 3.75, 7.25, 5.25, 3.25})
 end)
 
 check.case("176 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
-  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
+  local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 - x1
   check.tensor(result, "float32", {2, 3}, {-0.25, -0.25, -0.25, 4.75, -0.75, -0.75})
 end)
 
 check.case("177 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 - 2
   check.tensor(result, "float32", {2, 3}, {-1.75, 1.75, -0.25, 3.25, 1.25, -0.75})
 end)
 
 check.case("178 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
-  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
+  local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 * x1
   check.tensor(result, "float32", {2, 3}, {0.125, 15.0, 3.5, 2.625, 13.0, 2.5})
 end)
 
 check.case("179 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 * 2
   check.tensor(result, "float32", {2, 3}, {0.5, 7.5, 3.5, 10.5, 6.5, 2.5})
 end)
 
 check.case("180 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
-  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
+  local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 / x1
   check.tensor(result, "float32", {2, 3}, {0.5, 0.9375, 0.875, 10.5, 0.8125, 0.625})
 end)
 
 check.case("181 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 / 2
   check.tensor(result, "float32", {2, 3}, {0.125, 1.875, 0.875, 2.625, 1.625, 0.625})
 end)
 
 check.case("182 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
-  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
+  local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 ^ x1
   check.tensor(
     result, "float32", {2, 3}, {0.5, 197.75390625, 3.0625, 2.291287899017334, 111.56640625, 1.5625})
 end)
 
 check.case("183 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 ^ 2
   check.tensor(result, "float32", {2, 3}, {0.0625, 14.0625, 3.0625, 27.5625, 10.5625, 1.5625})
 end)
 
 check.case("184 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
-  local x1 = check.make("float32", {3}, {0.5, 4.0, 2.0}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
+  local x1 = dt.from_numbers({0.5, 4.0, 2.0}, {size = {3}, dtype = "float32"})
   local result = x0 % x1
   check.tensor(result, "float32", {2, 3}, {0.25, 3.75, 1.75, 0.25, 3.25, 1.25})
 end)
 
 check.case("185 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = x0 % 2
   check.tensor(result, "float32", {2, 3}, {0.25, 1.75, 1.75, 1.25, 1.25, 1.25})
 end)
 
 check.case("186 operator", function()
-  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 + x1
   check.tensor(result, "float32", {2, 3}, {1.75, 5.25, 3.25, 6.75, 4.75, 2.75})
 end)
 
 check.case("187 operator", function()
-  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 - x1
   check.tensor(result, "float32", {2, 3}, {1.25, -2.25, -0.25, -3.75, -1.75, 0.25})
 end)
 
 check.case("188 operator", function()
-  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 * x1
   check.tensor(result, "float32", {2, 3}, {0.375, 5.625, 2.625, 7.875, 4.875, 1.875})
 end)
 
 check.case("189 operator", function()
-  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 / x1
   check.tensor(
     result, "float32", {2, 3},
@@ -1961,7 +1981,7 @@ check.case("189 operator", function()
 end)
 
 check.case("190 operator", function()
-  local x1 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x1 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = 1.5 ^ x1
   check.tensor(
     result, "float32", {2, 3},
@@ -1969,16 +1989,15 @@ check.case("190 operator", function()
 end)
 
 check.case("191 operator", function()
-  local x0 = check.make("float32", {2, 3}, {0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, false)
+  local x0 = dt.from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {size = {2, 3}, dtype = "float32"})
   local result = - x0
   check.tensor(result, "float32", {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25})
 end)
 
 check.case("192 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[1]
   check.tensor(
     result, "float32", {3, 4},
@@ -1986,10 +2005,9 @@ check.case("192 brackets", function()
 end)
 
 check.case("193 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[-1]
   check.tensor(
     result, "float32", {3, 4},
@@ -1997,10 +2015,9 @@ check.case("193 brackets", function()
 end)
 
 check.case("194 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[{{1, false}}]
   check.tensor(
     result, "float32", {1, 3, 4},
@@ -2008,10 +2025,9 @@ check.case("194 brackets", function()
 end)
 
 check.case("195 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x["..."]
   check.tensor(
     result, "float32", {2, 3, 4},
@@ -2019,10 +2035,9 @@ check.case("195 brackets", function()
 end)
 
 check.case("196 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x["None"]
   check.tensor(
     result, "float32", {1, 2, 3, 4},
@@ -2030,56 +2045,50 @@ check.case("196 brackets", function()
 end)
 
 check.case("197 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[{1, {1, false}}]
   check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)
 
 check.case("198 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[{1, 2}]
   check.tensor(result, "float32", {4}, {2.75, 0.75, -1.25, 2.25})
 end)
 
 check.case("199 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[{{}, {1, 3}, {false, false, 3}}]
   check.tensor(result, "float32", {2, 2, 2}, {1.75, 1.25, -0.75, -1.25, -0.25, -0.75, 2.75, 2.25})
 end)
 
 check.case("200 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[{{1}, {}, {-3, -1}}]
   check.tensor(result, "float32", {1, 3, 2}, {0.25, 3.75, 3.25, 1.25, 0.75, -1.25})
 end)
 
 check.case("201 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[{"None", 0, "...", 1}]
   check.tensor(result, "float32", {1, 3}, {2.25, -0.25, 2.75})
 end)
 
 check.case("202 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
-  local i0 = check.make("int64", {3}, {1, 0, 1}, false)
+    {size = {2, 3, 4}, dtype = "float32"})
+  local i0 = dt.from_numbers({1, 0, 1}, {size = {3}, dtype = "int64"})
   local result = x[i0]
   check.tensor(
     result, "float32", {3, 3, 4},
@@ -2087,21 +2096,19 @@ check.case("202 brackets", function()
 end)
 
 check.case("203 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
-  local i1 = check.make("bool", {3}, {1, 0, 1}, false)
-  local i2 = check.make("int64", {}, {2}, false)
+    {size = {2, 3, 4}, dtype = "float32"})
+  local i1 = dt.from_numbers({1, 0, 1}, {size = {3}, dtype = "bool"})
+  local i2 = dt.from_numbers({2}, {size = {}, dtype = "int64"})
   local result = x[{{}, i1, i2}]
   check.tensor(result, "float32", {2, 2}, {0.25, 0.75, 3.75, -1.25})
 end)
 
 check.case("204 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   x[{0, {1, false}}] = -1
   check.tensor(
     x, "float32", {2, 3, 4},
@@ -2109,13 +2116,12 @@ check.case("204 brackets", function()
 end)
 
 check.case("205 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
-  local i0 = check.make(
-    "bool", {2, 3, 4}, {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
+  local i0 = dt.from_numbers(
+    {0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1},
+    {size = {2, 3, 4}, dtype = "bool"})
   x[i0] = 0
   check.tensor(
     x, "float32", {2, 3, 4},
@@ -2123,11 +2129,10 @@ check.case("205 brackets", function()
 end)
 
 check.case("206 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
-  local value = check.make("float32", {4}, {-1.25, 2.25, 0.25, 3.75}, false)
+    {size = {2, 3, 4}, dtype = "float32"})
+  local value = dt.from_numbers({-1.25, 2.25, 0.25, 3.75}, {size = {4}, dtype = "float32"})
   x[1] = value
   check.tensor(
     x, "float32", {2, 3, 4},
@@ -2135,10 +2140,9 @@ check.case("206 brackets", function()
 end)
 
 check.case("207 brackets", function()
-  local x = check.make(
-    "float32", {2, 3, 4},
+  local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
-    false)
+    {size = {2, 3, 4}, dtype = "float32"})
   x[{{}, 0, {false, false, 2}}] = 2.5
   check.tensor(
     x, "float32", {2, 3, 4},
@@ -2272,16 +2276,32 @@ check.case("223 values of no kind that fits", function()
   check.error("'progress' must be a function", function() dt.load_safetensors("x", {progress = 1}) end)
 end)
 
-check.case("224 what is not given is the default", function()
+check.case("224 arguments by position and by name", function()
+  local x = dt.from_numbers({1, 2, 3, 4, 5, 6}, {size = {2, 3}, dtype = "float32"})
+  local result = dt.sum(x, 1, {keepdim = true})
+  check.tensor(result, "float32", {2, 1}, {6, 15})
+  local result = dt.sum(x, 1, true)
+  check.tensor(result, "float32", {2, 1}, {6, 15})
+  local result = dt.sum({input = x})
+  check.tensor(result, "float32", {}, {21})
+  local result = dt.max(x, {dim = 0})
+  check.tensor(result, "float32", {3}, {4, 5, 6})
+  check.error("sum: there is no argument named 'keep'", function() dt.sum(x, {keep = true}) end)
+  check.error("sum: 'dim' is given twice", function() dt.sum(x, 0, {dim = 1}) end)
+  check.error("add: 'other' must be a tensor or a number", function() dt.add(x) end)
+  check.error("sum: takes at most 4 arguments, not 5", function() dt.sum(x, 0, 1, 2, 3) end)
+end)
+
+check.case("225 what is not given is the default", function()
   local whole = dt.nn.Linear(3, 2)
   local names = whole:state_dict()
   check.same(names, {"weight", "bias"})
   local bare = dt.nn.Linear(3, 2, {bias = false, dtype = "float64"})
   local weights = bare:parameters()
   check.same(#weights, 1)
-  local dtype = (weights[1].dtype)
+  local dtype = weights[1].dtype
   check.same(dtype, "float64")
-  local x = check.make("float32", {2}, {-1, 3}, false)
+  local x = dt.from_numbers({-1, 3}, {size = {2}, dtype = "float32"})
   local positive = dt.clamp(x, {min = 0})
   check.tensor(positive, "float32", {2}, {0, 3})
   local below = dt.clamp(x, {max = positive})
@@ -2289,19 +2309,19 @@ check.case("224 what is not given is the default", function()
   local total = dt.sum(x)
   local number = total:item()
   check.same(number, 2.0)
-  local device = (x.device)
+  local device = x.device
   check.same(device, "cpu")
   local there = dt.zeros({1}, {device = "cpu:0"})
-  local same_device = (there.device)
+  local same_device = there.device
   check.same(same_device, "cpu")
   local none = dt.to_ints(there)
   check.same(none, {0})
-  local input = check.make("float32", {1, 1, 1, 2}, {1, 2}, false)
+  local input = dt.from_numbers({1, 2}, {size = {1, 1, 1, 2}, dtype = "float32"})
   local twice = dt.functional.interpolate(input, {scale_factor = {2.0}})
   check.tensor(twice, "float32", {1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2})
 end)
 
-check.case("225 numbers keep their kind", function()
+check.case("226 numbers keep their kind", function()
   local big = dt.full({1}, 1099511627777)
   local integer = big:item()
   check.same(integer, 1099511627777)
@@ -2313,7 +2333,7 @@ check.case("225 numbers keep their kind", function()
   check.same(reals, {-0.5, -0.5})
 end)
 
-check.case("226 lists longer than a frame", function()
+check.case("227 lists longer than a frame", function()
   local x = dt.arange(0, 100)
   local numbers = dt.to_ints(x)
   check.same(numbers, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
@@ -2325,21 +2345,21 @@ check.case("226 lists longer than a frame", function()
   check.same(first, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
 end)
 
-check.case("227 gradients", function()
-  local x = check.make("float32", {2}, {1, 2}, true)
-  local wants = (x.requires_grad)
+check.case("228 gradients", function()
+  local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
+  local wants = x.requires_grad
   check.same(wants, true)
-  local before = (x.grad)
+  local before = x.grad
   check.same(before or nil, nil)
   local loss_of = dt.mul(x, 3)
   local loss = dt.sum(loss_of)
   loss:backward()
-  local grad = (x.grad)
+  local grad = x.grad
   check.tensor(grad, "float32", {2}, {3, 3})
   x:set_grad()
-  local after = (x.grad)
+  local after = x.grad
   check.same(after or nil, nil)
-  local other = check.make("float32", {1}, {1}, true)
+  local other = dt.from_numbers({1}, {size = {1}, dtype = "float32", requires_grad = true})
   local y = dt.mul(x, x)
   local total = dt.sum(y)
   local grads = dt.autograd.grad({total}, {x, other}, {allow_unused = true})
@@ -2348,11 +2368,11 @@ check.case("227 gradients", function()
   check.same(grads[2] or nil, nil)
 end)
 
-check.case("228 what is in force", function()
-  local x = check.make("float32", {2, 2}, {1, 2, 3, 4}, true)
+check.case("229 what is in force", function()
+  local x = dt.from_numbers({1, 2, 3, 4}, {size = {2, 2}, dtype = "float32", requires_grad = true})
   dt.no_grad(function()
     local y = dt.mul(x, 2)
-    local recorded = (y.requires_grad)
+    local recorded = y.requires_grad
     check.same(recorded, false)
   end)
   local again = dt.is_grad_enabled()
@@ -2369,8 +2389,8 @@ check.case("228 what is in force", function()
   check.tensor(full, "float32", {2, 2}, {7, 10, 15, 22})
 end)
 
-check.case("229 hooks", function()
-  local x = check.make("float32", {2}, {2, 3}, true)
+check.case("230 hooks", function()
+  local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook1(grad)
     local more = dt.mul(grad, 10)
     return more
@@ -2379,7 +2399,7 @@ check.case("229 hooks", function()
   local loss_of = dt.mul(x, 1)
   local loss = dt.sum(loss_of)
   loss:backward()
-  local first = (x.grad)
+  local first = x.grad
   check.tensor(first, "float32", {2}, {10, 10})
   tenfold:remove()
   local function hook2(grad)
@@ -2389,12 +2409,12 @@ check.case("229 hooks", function()
   local plain_of = dt.mul(x, 1)
   local plain = dt.sum(plain_of)
   plain:backward()
-  local second = (x.grad)
+  local second = x.grad
   check.tensor(second, "float32", {2}, {11, 11})
 end)
 
-check.case("230 a hook that fails", function()
-  local x = check.make("float32", {2}, {2, 3}, true)
+check.case("231 a hook that fails", function()
+  local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook1(grad)
     error("not today")
   end
@@ -2405,12 +2425,12 @@ check.case("230 a hook that fails", function()
   local other_of = dt.mul(x, 1)
   local other = dt.sum(other_of)
   other:backward()
-  local grad = (x.grad)
+  local grad = x.grad
   check.tensor(grad, "float32", {2}, {1, 1})
 end)
 
-check.case("231 a function of one's own", function()
-  local x = check.make("float32", {2}, {2, 3}, true)
+check.case("232 a function of one's own", function()
+  local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local bare = dt.detach(x)
   local y = dt.square(bare)
   local function hook1(grads, saved)
@@ -2422,11 +2442,11 @@ check.case("231 a function of one's own", function()
   check.same(#out, 1)
   local loss = dt.sum(out[1])
   loss:backward()
-  local grad = (x.grad)
+  local grad = x.grad
   check.tensor(grad, "float32", {2}, {4, 6})
 end)
 
-check.case("232 modules", function()
+check.case("233 modules", function()
   local net = dt.nn.Sequential()
   local linear = dt.nn.Linear(3, 2, {bias = false})
   local relu = dt.nn.ReLU()
@@ -2436,7 +2456,7 @@ check.case("232 modules", function()
   check.same(names, {"0.weight"})
   local weight = dt.detach(tensors[1])
   weight:fill_(0.5)
-  local input = check.make("float32", {1, 3}, {1, 2, 3}, false)
+  local input = dt.from_numbers({1, 2, 3}, {size = {1, 3}, dtype = "float32"})
   local out = net:forward(input)
   check.tensor(out, "float32", {1, 2}, {3, 3})
   net:train({mode = false})
@@ -2444,8 +2464,8 @@ check.case("232 modules", function()
   check.same(training, false)
 end)
 
-check.case("233 an optimizer", function()
-  local x = check.make("float32", {2}, {1, 2}, true)
+check.case("234 an optimizer", function()
+  local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local sgd = dt.optim.SGD({x}, {lr = 0.5})
   local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
   local loss_of = dt.mul(x, 2)
@@ -2462,7 +2482,7 @@ check.case("233 an optimizer", function()
   check.same(rates, {0.05, 0.30000000000000004})
 end)
 
-check.case("234 files", function()
+check.case("235 files", function()
   local x = dt.arange(0, 3)
   local y = dt.ones({2})
   dt.save_safetensors("some", {"a", "é"}, {x, y})
@@ -2490,18 +2510,37 @@ check.case("234 files", function()
   check.error("none", function() dt.safetensors_names("none") end)
 end)
 
-check.case("235 absent where that is not the default", function()
+check.case("236 absent where that is not the default", function()
   local norm = dt.nn.BatchNorm1d(1, {momentum = false})
-  local first = check.make("float32", {4, 1}, {1, 1, 1, 1}, false)
+  local first = dt.from_numbers({1, 1, 1, 1}, {size = {4, 1}, dtype = "float32"})
   norm:forward(first)
-  local second = check.make("float32", {4, 1}, {3, 3, 3, 3}, false)
+  local second = dt.from_numbers({3, 3, 3, 3}, {size = {4, 1}, dtype = "float32"})
   norm:forward(second)
   local names, buffers = norm:named_buffers()
   check.same(names, {"running_mean", "running_var", "num_batches_tracked"})
   check.tensor(buffers[1], "float32", {1}, {2})
 end)
 
-check.case("236 garbage does not pile up", function()
+check.case("237 memory that runs out", function()
+  local function hook1(bytes)
+    error("not today")
+  end
+  dt.set_memory_hook(hook1)
+  check.error("not today", function() dt.zeros({288230376151711744}) end)
+  local function hook2(bytes)
+    return true
+  end
+  dt.set_memory_hook(hook2)
+  check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
+  local function hook3(bytes)
+    error("tomorrow")
+  end
+  dt.set_memory_hook(hook3)
+  dt.remove_memory_hook()
+  check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
+end)
+
+check.case("238 garbage does not pile up", function()
   dt.reset_peak_memory_stats()
   for _ = 1, 400 do
     dt.zeros({512, 512})

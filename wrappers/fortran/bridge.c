@@ -12,6 +12,8 @@
 typedef dtt_frame frame;
 typedef const CFI_cdesc_t any;
 
+_Static_assert(sizeof(frame) == 94 * sizeof(int64_t), "runtime.f90 declares the frame's words");
+
 /* ---- objects: every variable has a handle of its own */
 
 /* A handle whose object is gone stays what it is: calls will say so. 0: there is no other one. */
@@ -90,18 +92,6 @@ int32_t dtf_run(frame* f) {
 void dtf_message(dtt_cell* out) {
   const char* text = dt_error_message();
   out[0].p = (void*)text, out[1].i = (int64_t)strlen(text);
-}
-
-/* ---- arrays */
-
-int32_t dtf_from_array(frame* f, any* a) {
-  const dtt_array array = seen(a);
-  return dtt_from_array(&array, (dt_tensor**)&f->args->p);
-}
-
-int32_t dtf_to_array(void* x, any* a) {
-  const dtt_array array = seen(a);
-  return dtt_to_array(x, &array);
 }
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */

@@ -7,7 +7,7 @@ module dumbtorch_functions
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   implicit none
   private
-  public :: assignment(=), from_array
+  public :: assignment(=)
 
   ! A handle of the library. gfortran copies components bit by bit, and finalizes the copies, in
   ! places where a defined assignment is due, such as array constructors. A handle knows its place
@@ -4488,6 +4488,10 @@ public :: argwhere
 interface argwhere
   procedure dt_argwhere
 end interface
+public :: from_array
+interface from_array
+  procedure dt_from_array
+end interface
 public :: operator(*), operator(**), operator(+), operator(-), operator(.and.), operator(.not.), operator(.or.), operator(/), operator(/=), operator(<), operator(<=), operator(==), operator(>), operator(>=)
 interface operator(-)
   procedure op_neg_0
@@ -4577,16 +4581,6 @@ subroutine dtf_message(out) bind(c)
   import
   integer(c_int64_t), dimension(*) :: out
 end subroutine
-integer(c_int32_t) function dtf_from_array(f, a) bind(c)
-  import
-  type(frame) :: f
-  type(*), dimension(..) :: a
-end function
-integer(c_int32_t) function dtf_to_array(x, a) bind(c)
-  import
-  integer(c_int64_t), value :: x
-  type(*), dimension(..) :: a
-end function
 subroutine dtf_give_back(f, handles) bind(c)
   import
   type(frame) :: f
@@ -4702,29 +4696,6 @@ contains
     integer(int64), intent(in) :: address, n
     allocate (tensors(n))
     call hold(tensors, words_at(address, n))
-  end subroutine
-
-  ! ---- arrays
-
-  ! A tensor of an array of real32, real64 or integers: element (i, j) stays in row i and column j,
-  ! and in its place in memory, so the strides are Fortran's, (1, m).
-  function from_array(array, stat, errmsg) result(out)
-    type(*), dimension(..), intent(in) :: array
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call tell(dtf_from_array(f, array), stat, errmsg)
-    call hold(out, f%args(0))
-  end function
-
-  ! Fills an array that has the tensor's shape; the elements are converted to its kind.
-  subroutine dt_tensor_to_array(this, array, stat, errmsg)
-    class(dt_tensor), intent(in) :: this
-    type(*), dimension(..), intent(inout) :: array
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
   end subroutine
 
 ! An argument that may be a tensor or a number.
@@ -24238,6 +24209,34 @@ function dt_argwhere(input, stat, errmsg) result(out)
   call hold(out, f%args(0))
   call dtf_end(f)
 end function
+! from_array: A tensor of an array: each element stays at its indices, and in its place in memory,
+! so the strides are the array's.
+function dt_from_array(array, stat, errmsg) result(out)
+  type(*), dimension(..), intent(in) :: array
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 1134)
+  call dtf_give(f, 0, array)
+  call tell(dtf_run(f), stat, errmsg)
+  call hold(out, f%args(0))
+  call dtf_end(f)
+end function
+! tensor_to_array: Fills an array that has the tensor's shape; the elements are converted to its
+! kind.
+subroutine dt_tensor_to_array(input, array, stat, errmsg)
+  class(dt_tensor), intent(in) :: input
+  type(*), dimension(..), intent(inout) :: array
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(frame) :: f
+  call dtf_begin(f, 1135)
+  call dtf_give(f, 0, handle_of(input))
+  call dtf_give(f, 1, array)
+  call tell(dtf_run(f), stat, errmsg)
+  call dtf_end(f)
+end subroutine
 ! Runs the procedure behind a callback; bridge.c calls it.
 subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
   integer(c_int64_t), value :: name, length

@@ -6,7 +6,7 @@ module dumbtorch_functions
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64
   implicit none
   private
-  public :: assignment(=), from_array
+  public :: assignment(=)
 
   ! A handle of the library. gfortran copies components bit by bit, and finalizes the copies, in
   ! places where a defined assignment is due, such as array constructors. A handle knows its place
@@ -143,27 +143,4 @@ contains
     integer(int64), intent(in) :: address, n
     allocate (tensors(n))
     call hold(tensors, words_at(address, n))
-  end subroutine
-
-  ! ---- arrays
-
-  ! A tensor of an array of real32, real64 or integers: element (i, j) stays in row i and column j,
-  ! and in its place in memory, so the strides are Fortran's, (1, m).
-  function from_array(array, stat, errmsg) result(out)
-    type(*), dimension(..), intent(in) :: array
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call tell(dtf_from_array(f, array), stat, errmsg)
-    call hold(out, f%args(0))
-  end function
-
-  ! Fills an array that has the tensor's shape; the elements are converted to its kind.
-  subroutine dt_tensor_to_array(this, array, stat, errmsg)
-    class(dt_tensor), intent(in) :: this
-    type(*), dimension(..), intent(inout) :: array
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    call tell(dtf_to_array(handle_of(this), array), stat, errmsg)
   end subroutine

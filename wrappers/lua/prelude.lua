@@ -22,10 +22,6 @@ torch.nn.functional = torch.functional
 torch.live_handles = live_handles
 for _, name in ipairs(names.dtypes) do torch[name] = name end
 
-local tensor -- its class
-
-local function is_tensor(x) return getmetatable(x) == tensor.metatable end
-
 -- x[2], x["1:3"], x[{0, "1:", {1, 3}, mask}]: what is no name is an index.
 local function is_index(key)
   return type(key) ~= "string" or key == "..." or key == "None" or key:find(":", 1, true) ~= nil
@@ -33,7 +29,21 @@ end
 
 -- ---- classes
 
-local function make_class(name, meta, methods, properties, operators)
+-- An operator: forward(a, b), or where a number stands first what the plan says, which are the other
+-- functions one after another.
+local function operator(meta, event, forward, first, second)
+  if event == "unm" or event == "bnot" then -- Lua passes the operand twice
+    return function(a) return forward(a) end
+  end
+  if not first then return forward end
+  return function(a, b)
+    if getmetatable(a) == meta then return forward(a, b) end
+    if second then return second(first(b), a) end
+    return first(b, a)
+  end
+end
+
+local function make_class(name, meta, methods, properties)
   local may_be_index = name == "tensor"
 
   function meta.__index(self, key)
@@ -53,41 +63,23 @@ local function make_class(name, meta, methods, properties, operators)
     set(self, value)
   end
 
-  meta.__name, meta.__call = name, operators.call
-  meta.__gc, meta.__close = collect, collect
-  return {metatable = meta, methods = methods, properties = properties, operators = operators}
+  meta.__name, meta.__gc, meta.__close = name, collect, collect
 end
 
+local tensor, methods -- its metatable and its methods
 for i, class in ipairs(names.classes) do
-  local made = make_class(class.name, metatable(i - 1), bind(class.methods),
-                          bind(class.properties), bind(class.operators))
-  if class.name == "tensor" then tensor = made end
-end
-
--- ---- operators of tensors: forward(a, b), or backward(b, a) where a number comes first
-
-local function binary(forward, backward)
-  return function(a, b)
-    if is_tensor(a) then return forward(a, b) end
-    if not backward then error("the first operand must be a tensor", 2) end
-    return backward(b, a)
+  local meta, own = metatable(i - 1), bind(class.methods)
+  make_class(class.name, meta, own, bind(class.properties))
+  for event, places in pairs(class.operators) do
+    local f = bind(places)
+    meta["__" .. event] = operator(meta, event, f[1], f[2], f[3])
   end
+  if class.name == "tensor" then tensor, methods = meta, own end
 end
 
-local meta, op, methods = tensor.metatable, tensor.operators, tensor.methods
-meta.__add, meta.__mul = binary(op.add, op.add), binary(op.mul, op.mul)
-meta.__sub = binary(op.sub, methods.rsub)
-meta.__div = binary(op.truediv, function(b, a) return op.mul(methods.reciprocal(b), a) end)
-meta.__mod, meta.__idiv = binary(op.mod), binary(op.floordiv)
-meta.__pow = op.pow
-meta.__band, meta.__bor = binary(op.and_, op.and_), binary(op.or_, op.or_)
-meta.__bxor = binary(op.xor, op.xor)
-meta.__shl, meta.__shr = binary(op.lshift), binary(op.rshift)
-meta.__unm = function(a) return op.neg(a) end -- Lua passes the operand twice
-meta.__bnot = function(a) return op.invert(a) end
-meta.__eq = methods.is_same -- it has to be true or false in Lua: whether both are one tensor
-meta.__len = function(a) return methods.size(a, 0) end
-meta.__tostring = methods.to_string
+tensor.__eq = methods.is_same -- it has to be true or false in Lua: whether both are one tensor
+tensor.__len = function(a) return methods.size(a, 0) end
+tensor.__tostring = methods.to_string
 
 torch.tensor, methods.tolist = call(names.tensor), call(names.tolist)
 

@@ -4,8 +4,6 @@
 #ifndef DUMBTORCH_PYTHON_ATTRIBUTES_H
 #define DUMBTORCH_PYTHON_ATTRIBUTES_H
 
-#define MAX_DIMS 16
-
 /* The method of that name with all that it takes. */
 static PyObject* call_general(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n,
                               PyObject* names) {
@@ -43,8 +41,8 @@ static PyObject* tuple_of(const int64_t* numbers, int64_t n) {
 
 static PyObject* get_shape(PyObject* self, void* unused) {
   (void)unused;
-  int64_t sizes[MAX_DIMS], n = 0;
-  if (dt_tensor_shape(handle_of(self), sizes, MAX_DIMS, &n)) return raise_last_error();
+  int64_t sizes[DT_TENSOR_MAX_DIMS], n = 0;
+  if (dt_tensor_shape(handle_of(self), sizes, DT_TENSOR_MAX_DIMS, &n)) return raise_last_error();
   PyObject* tuple = tuple_of(sizes, n);
   /* These are integers: Size.__new__ need not look at them. */
   const newfunc make = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
@@ -146,8 +144,9 @@ static PyObject* size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObj
 
 static PyObject* stride(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
   if (names || n) return call_general("stride", self, args, n, names);
-  int64_t strides[MAX_DIMS], dims = 0;
-  if (dt_tensor_stride(handle_of(self), strides, MAX_DIMS, &dims)) return raise_last_error();
+  int64_t strides[DT_TENSOR_MAX_DIMS], dims = 0;
+  if (dt_tensor_stride(handle_of(self), strides, DT_TENSOR_MAX_DIMS, &dims))
+    return raise_last_error();
   return tuple_of(strides, dims);
 }
 
@@ -172,8 +171,8 @@ static PyObject* contiguous(PyObject* self, PyObject* const* args, Py_ssize_t n,
 }
 
 static PyObject* view(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
-  int64_t sizes[MAX_DIMS];
-  int plain = !names && n && n <= MAX_DIMS;
+  int64_t sizes[DT_TENSOR_MAX_DIMS];
+  int plain = !names && n && n <= DT_TENSOR_MAX_DIMS;
   for (Py_ssize_t i = 0; plain && i < n; i++) {
     plain = PyLong_CheckExact(args[i]);
     if (plain) sizes[i] = PyLong_AsLongLong(args[i]);
@@ -190,7 +189,7 @@ static PyObject* view(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObj
 
 static PyObject* get_reversed(PyObject* self, void* unused) {
   (void)unused;
-  int64_t dims[MAX_DIMS], n = 0;
+  int64_t dims[DT_TENSOR_MAX_DIMS], n = 0;
   dt_tensor* out = NULL;
   if (dt_tensor_dim(handle_of(self), &n)) return raise_last_error();
   for (int64_t i = 0; i < n; i++) dims[i] = n - 1 - i;

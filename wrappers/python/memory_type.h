@@ -7,7 +7,7 @@
 typedef struct {
   PyObject_HEAD dt_tensor* kept; /* a view of its own: the tensor may get other memory */
   char* data;
-  Py_ssize_t shape[MAX_DIMS], strides[MAX_DIMS];
+  Py_ssize_t shape[DT_TENSOR_MAX_DIMS], strides[DT_TENSOR_MAX_DIMS];
   Py_ssize_t itemsize, bytes;
   int ndim;
   char format[2];
@@ -48,11 +48,12 @@ static PyObject* memory_of(PyObject* module, PyObject* const* args, Py_ssize_t n
   if (n != 2 || !PyObject_TypeCheck(args[0], base_type) || !PyUnicode_Check(args[1]))
     return PyErr_Format(PyExc_TypeError, "memory_of: not a tensor and a code");
   dt_tensor* const handle = handle_of(args[0]);
-  int64_t sizes[MAX_DIMS], strides[MAX_DIMS], dims = 0, count = 0, width = 0;
+  int64_t sizes[DT_TENSOR_MAX_DIMS], strides[DT_TENSOR_MAX_DIMS], dims = 0, count = 0, width = 0;
   void* data = NULL;
-  if (dt_tensor_shape(handle, sizes, MAX_DIMS, &dims) ||
-      dt_tensor_stride(handle, strides, MAX_DIMS, &dims) || dt_tensor_numel(handle, &count) ||
-      dt_tensor_element_size(handle, &width) || dt_tensor_data_ptr(handle, &data))
+  if (dt_tensor_shape(handle, sizes, DT_TENSOR_MAX_DIMS, &dims) ||
+      dt_tensor_stride(handle, strides, DT_TENSOR_MAX_DIMS, &dims) ||
+      dt_tensor_numel(handle, &count) || dt_tensor_element_size(handle, &width) ||
+      dt_tensor_data_ptr(handle, &data))
     return raise_last_error();
   Memory* const self = (Memory*)PyType_GenericAlloc(memory_type, 0);
   if (!self) return NULL;
@@ -111,8 +112,8 @@ static void drop_object(void* object) {
 
 static PyObject* from_view(PyObject* owner, const Py_buffer* view) {
   const dt_dtype dtype = dtype_of_format(view->format, view->itemsize);
-  int64_t sizes[MAX_DIMS], strides[MAX_DIMS], last = 0;
-  if (!dtype || view->ndim > MAX_DIMS || !view->len) Py_RETURN_NONE;
+  int64_t sizes[DT_TENSOR_MAX_DIMS], strides[DT_TENSOR_MAX_DIMS], last = 0;
+  if (!dtype || view->ndim > DT_TENSOR_MAX_DIMS || !view->len) Py_RETURN_NONE;
   const int is_row_major = PyBuffer_IsContiguous(view, 'C');
   for (int d = 0; d < view->ndim; d++) {
     if (view->strides[d] < 0 || view->strides[d] % view->itemsize) Py_RETURN_NONE;

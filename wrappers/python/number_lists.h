@@ -7,7 +7,7 @@
  * _creation.py, which has the sentences */
 
 typedef struct {
-  int64_t sizes[MAX_DIMS], n; /* the shape that the first entries say */
+  int64_t sizes[DT_TENSOR_MAX_DIMS], n; /* the shape that the first entries say */
   int64_t count;
   int has_float, has_int, has_bool;
 } Numbers;
@@ -44,7 +44,7 @@ static int measure(Numbers* numbers, PyObject* data) {
   numbers->count = 1;
   while (is_list(data)) {
     const Py_ssize_t size = list_size(data);
-    if (numbers->n == MAX_DIMS || !size) return 0;
+    if (numbers->n == DT_TENSOR_MAX_DIMS || !size) return 0;
     numbers->sizes[numbers->n++] = size;
     numbers->count *= size;
     data = list_entry(data, 0);
@@ -160,9 +160,9 @@ static PyObject* to_lists(PyObject* module, PyObject* const* args, Py_ssize_t n)
   if (n != 2 || !PyObject_TypeCheck(args[0], base_type) || !PyUnicode_Check(args[1]))
     return PyErr_Format(PyExc_TypeError, "to_lists: not a tensor and a code");
   dt_tensor* const handle = handle_of(args[0]);
-  int64_t sizes[MAX_DIMS], dims = 0, count = 0, width = 0;
-  if (dt_tensor_shape(handle, sizes, MAX_DIMS, &dims) || dt_tensor_numel(handle, &count) ||
-      dt_tensor_element_size(handle, &width))
+  int64_t sizes[DT_TENSOR_MAX_DIMS], dims = 0, count = 0, width = 0;
+  if (dt_tensor_shape(handle, sizes, DT_TENSOR_MAX_DIMS, &dims) ||
+      dt_tensor_numel(handle, &count) || dt_tensor_element_size(handle, &width))
     return raise_last_error();
   char few[512];
   const size_t bytes = (size_t)(count * width);

@@ -38,12 +38,14 @@ static inline dtt_given dtt_element(dtt_frame* f, const dtt_item* item, const dt
   return v;
 }
 
-/* Gives argument i, one value or a list. */
+/* Gives argument i: one value, a list, or the array itself. */
 static inline void dtt_give_array(dtt_frame* f, int32_t i, const dtt_array* a) {
   const dtt_item* item = f->function->args + i;
   dtt_cell* at = f->args + item->cell;
   int64_t k;
-  if (a->rank != item->is_list) {
+  if (item->kind == DTT_POINTER) {
+    at->p = dtt_copy(f, a, (int64_t)sizeof *a);
+  } else if (a->rank != item->is_list) {
     dtt_refuse_kind(f, item, NULL);
   } else if (!item->is_list) {
     const dtt_given v = dtt_element(f, item, a, a->at);

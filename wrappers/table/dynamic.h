@@ -355,7 +355,7 @@ static inline const dtt_cell* dtt_make_nest(void* L, dtt_kind kind, const dtt_ce
 
 /* x.tolist(): makes the lists. */
 static inline dt_status dtt_to_lists(void* L, dtt_frame* f) {
-  int64_t size[64], n_sizes = 0, n = 1, i;
+  int64_t size[DT_TENSOR_MAX_DIMS], n_sizes = 0, n = 1, i;
   dtt_kind kind = DTT_F64;
   dtt_cell* cells;
   dt_tensor* x;
@@ -364,7 +364,7 @@ static inline dt_status dtt_to_lists(void* L, dtt_frame* f) {
   int is_real;
   dtt_give_arguments(L, f);
   x = (dt_tensor*)f->args[0].p;
-  if (!f->status) status = dt_tensor_shape(x, size, 64, &n_sizes);
+  if (!f->status) status = dt_tensor_shape(x, size, DT_TENSOR_MAX_DIMS, &n_sizes);
   if (!f->status && !status) status = dt_tensor_dtype(x, &dtype);
   for (i = 0; i < n_sizes; i++) n *= size[i];
   cells = (dtt_cell*)dtt_lend_each(f, n, sizeof *cells);

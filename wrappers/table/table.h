@@ -89,8 +89,9 @@ typedef struct dtt_function {
 
 enum { DTT_MAX_ARGS = 32, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
 
-/* Those of the plan, in its order; the last one is NULL. Before it the table has two more
- * functions, which dynamic.h does: of lists in lists, torch.tensor(data) and x.tolist(). */
+/* Those of the plan, in its order; the last one is NULL. Before it the table has four more
+ * functions: of lists in lists, torch.tensor(data) and x.tolist(), which dynamic.h does, and
+ * from_array and to_array, which array.h does. */
 extern const dtt_function* const dtt_functions[];
 extern const dtt_handle* const dtt_handles[];
 extern const dtt_function dtt_tensor, dtt_tolist;

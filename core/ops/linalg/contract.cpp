@@ -161,7 +161,7 @@ Term as_term(const Tensor& operand, const Dims& labels) {
   for (int d = 0; d < term.labels.size(); ++d) {
     for (int other = term.labels.size() - 1; other > d; --other) {
       if (term.labels[other] != term.labels[d]) continue;
-      term.x = movedim(diagonal(term.x, 0, d, other), {{-1}}, {{d}});
+      term.x = movedim(diagonal(term.x, 0, d, other), {-1}, {d});
       term.labels.erase(other);
     }
   }

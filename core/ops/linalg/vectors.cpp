@@ -60,7 +60,7 @@ Tensor inner(const Tensor& input, const Tensor& other) {
   if (input.ndim() == 0 || other.ndim() == 0) return mul(input, other);
   check_inner(input, other);
   if (input.ndim() == 1 && other.ndim() == 1) return autocast::dot(input, other);
-  return tensordot_dims(input, other, {{-1}}, {{-1}});
+  return tensordot_dims(input, other, {-1}, {-1});
 }
 
 Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
