@@ -17,7 +17,7 @@ from operator import index
 from . import _enums
 from ._native import ffi, lib
 from ._numpy import is_number
-from ._tensor_type import Callback, TensorBase, on_collection, wrap
+from ._tensor_type import Callback, TensorBase, on_collection, wrap, wrap_or
 from ._types import DTYPE, MEMORY_FORMAT, device, layout
 
 NULL = ffi.NULL
@@ -407,13 +407,15 @@ def take_numbers(out, count: int) -> tuple:
     return tuple(unpack(out, count)) if count else ()
 
 
-def take_tensors(handle: int) -> tuple:
-    """The entries of a tensor list, which is released."""
+def take_tensors(handle: int, given=()) -> tuple:
+    """The entries of a tensor list, which is released; what is one of those `given` at its place is that object."""
     if not handle:
         raise fail()
     n = lib.py_tensor_list_len(handle)
     out = ffi_new("int64_t[]", n)
     check(lib.py_list_take(handle, out, n))
+    if given:
+        return tuple([wrap_or(h, x) for h, x in zip(out, given, strict=True)])
     return tuple([wrap(h) if h else None for h in out])
 
 
