@@ -115,7 +115,11 @@ static int read_operand(PyObject* o, Operand* out) {
   if (PyLong_Check(o)) {
     out->kind = PyBool_Check(o) ? DT_SCALAR_KIND_BOOL : DT_SCALAR_KIND_INT;
     out->i = PyLong_AsLongLong(o);
-    return out->i == -1 && PyErr_Occurred() ? -1 : 1;
+    if (out->i != -1 || !PyErr_Occurred()) return 1;
+    PyErr_Clear();
+    out->kind = DT_SCALAR_KIND_UINT;
+    out->i = (int64_t)PyLong_AsUnsignedLongLong(o);
+    return PyErr_Occurred() ? -1 : 1;
   }
   return 0;
 }

@@ -31,6 +31,7 @@ SCALAR_OUT = ffi.typeof("py_scalar *")
 
 _FLOAT = _enums.SCALAR_KIND["float"]
 _INT = _enums.SCALAR_KIND["int"]
+_UINT = _enums.SCALAR_KIND["uint"]
 _BOOL = _enums.SCALAR_KIND["bool"]
 
 # ---- errors
@@ -235,7 +236,7 @@ def read_scalar(x) -> tuple[int, int, float]:
     if kind is float:
         return _FLOAT, 0, x
     if kind is int:
-        return _INT, x, 0.0
+        return (_INT, x, 0.0) if x <= _INT64_MAX else (_UINT, bits_of_uint64(x), 0.0)
     if kind is bool:
         return _BOOL, int(x), 0.0
     if isinstance(x, TensorBase) and not is_scalar(x):
@@ -248,19 +249,31 @@ def read_scalar(x) -> tuple[int, int, float]:
     raise TypeError(f"expected a number, not {kind.__name__}")
 
 
+def bits_of_uint64(n: int) -> int:
+    """The int64 of an unsigned integer's bits."""
+    if _INT64_MIN <= n <= _INT64_MAX:
+        return n
+    if n < 0 or n >> 64:
+        raise OverflowError("int too big to convert")
+    return n - (1 << 64)
+
+
 def number_like(number, other):
     """A 0-d tensor for a number, which promotes with another operand as the number would."""
     from ._creation import tensor
 
     number = number.item() if is_number(number) else number
-    if _is_beyond(number):
-        raise OverflowError("int too big to convert")
+    wrapped = bits_of_uint64(number) if type(number) is int else number
     if not isinstance(other, TensorBase):
         return tensor(number)
     kind = other.dtype
     is_wide = isinstance(number, float) and not kind.is_floating_point
     is_bool = isinstance(number, bool) or kind.name == "bool"
-    return tensor(number, dtype=None if is_wide or is_bool else kind)
+    if is_wide or is_bool:
+        return tensor(number)
+    if type(number) is int and not kind.is_floating_point:
+        return tensor(wrapped).to(kind)  # what does not fit wraps around
+    return tensor(number, dtype=kind)
 
 
 def read_scalar_or_none(x) -> tuple[int, int, float]:
@@ -284,7 +297,7 @@ def scalar_from(out) -> bool | int | float:
     return out.i if out.kind == _INT else out.i != 0
 
 
-_INT64_MIN = -(1 << 63)
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 def int_or_fail(out: int) -> int:
