@@ -7,15 +7,17 @@ import pytest
 
 # Each is True where the result is x itself.
 CALLS = [
-    "x.cpu()", "x.cpu(memory_format=t.preserve_format)", "t.as_tensor(x)", "t.as_tensor(x, dtype=x.dtype, device='cpu')",
-    "t.asarray(x)", "t.asarray(x, copy=False)", "t.asarray(x, copy=True)", "x.to(x)", "x.to(x.dtype)", "x.to('cpu')",
+    "x.cpu()", "x.cpu(memory_format=t.preserve_format)", "t.as_tensor(x)", "t.asarray(x)",
+    "t.as_tensor(x, dtype=x.dtype, device='cpu')",
+    "t.asarray(x, copy=False)", "t.asarray(x, copy=True)", "x.to(x)", "x.to(x.dtype)", "x.to('cpu')",
     "x.to('cpu', x.dtype)", "x.to()", "x.to(dtype=x.dtype)", "x.to('cpu', copy=True)", "x.to(t.float64)",
     "x.to(memory_format=t.contiguous_format)", "x.type_as(x)", "x.type(x.dtype)", "x.type(x.type())", "x.float()",
     "x.contiguous()", "x.contiguous(memory_format=t.contiguous_format)", "x.t().contiguous()", "x.expand_as(x)",
     "x.view_as(x)", "x.reshape(x.shape)", "x.flatten()", "x.flatten(0, 0)", "x[0].flatten()", "x.ravel()",
     "x.requires_grad_(x.requires_grad)", "x.detach()", "x.positive()", "+x", "t.real(x)", "x.sum_to_size(3, 4)",
     "x.sum_to_size(3, 1)", "x.broadcast_to(3, 4)", "t.broadcast_tensors(x)[0]", "t.broadcast_tensors(x, x[0])[0]",
-    "t.broadcast_tensors(x, x[0])[1]", "t.atleast_1d(x)", "t.atleast_2d(x)", "t.atleast_3d(x)", "t.atleast_1d([x, x])[1]",
+    "t.broadcast_tensors(x, x[0])[1]", "t.atleast_1d(x)", "t.atleast_2d(x)", "t.atleast_3d(x)",
+    "t.atleast_1d([x, x])[1]",
     "F.dropout(x, 0.5, False)", "F.dropout(x, 0.0, True)", "t.dropout(x, 0.5, False)", "F.dropout2d(x, 0.5, False)",
     "F.alpha_dropout(x, 0.5, False)", "F.feature_alpha_dropout(x, 0.5, False)", "t.nn.Dropout().eval()(x)",
     "t.nn.Flatten()(x)", "t.nn.Flatten(1)(x)", "x.clone()", "t.cat([x])", "x.abs()",
@@ -44,7 +46,14 @@ def test_results_are_the_argument(kind, torch):
 
 
 def test_vectors_and_other_dtypes(torch):
-    for text in ("x.flatten()", "t.cartesian_prod(x)", "x.long()", "x.to(t.int64)", "x.int()", "t.atleast_1d(x)"):
+    for text in (
+        "x.flatten()",
+        "t.cartesian_prod(x)",
+        "x.long()",
+        "x.to(t.int64)",
+        "x.int()",
+        "t.atleast_1d(x)",
+    ):
         found = []
         for t in (dt, torch):
             x = t.arange(3)
@@ -53,7 +62,14 @@ def test_vectors_and_other_dtypes(torch):
 
 
 def test_modules_keep_parameters_and_buffers(torch):
-    for call in ("m.cpu()", "m.to('cpu')", "m.to(t.float32)", "m.float()", "m.double()", "m.to_empty(device='cpu')"):
+    for call in (
+        "m.cpu()",
+        "m.to('cpu')",
+        "m.to(t.float32)",
+        "m.float()",
+        "m.double()",
+        "m.to_empty(device='cpu')",
+    ):
         found = []
         for t in (dt, torch):
             m = t.nn.Sequential(t.nn.Linear(2, 2), t.nn.BatchNorm1d(2))

@@ -7,11 +7,15 @@ import pytest
 
 NUMBERS = [2**63, 2**63 + 1, 0x9E3779B97F4A7C15, 2**64 - 1]
 BEYOND = [2**64, 2**70, -(2**63) - 1]
-OPERATORS = "add sub mul truediv floordiv mod pow eq ne lt le gt ge and_ or_ xor lshift rshift".split()
+OPERATORS = (
+    "add sub mul truediv floordiv mod pow eq ne lt le gt ge and_ or_ xor lshift rshift".split()
+)
 CALLS = [
     "t.add(x, n)", "t.add(x, x, alpha=1.0 * n) if x.is_floating_point() else x", "t.mul(x, n)", "t.eq(x, n)",
-    "t.full((2,), n, dtype=x.dtype)", "t.full_like(x, n)", "x.new_full((2,), n)", "t.full((2,), n)", "x.clone().fill_(n)",
-    "t.clamp(x, max=n)", "t.clamp(x, min=n)", "x.clone().clamp_(0, n)", "t.where(x > 0, x, n)", "x.masked_fill(x > 0, n)",
+    "t.full((2,), n, dtype=x.dtype)", "t.full_like(x, n)", "x.new_full((2,), n)", "t.full((2,), n)",
+    "x.clone().fill_(n)",
+    "t.clamp(x, max=n)", "t.clamp(x, min=n)", "x.clone().clamp_(0, n)", "t.where(x > 0, x, n)",
+    "x.masked_fill(x > 0, n)",
     "x.clone().add_(n)", "x.clone().mul_(n)", "x.clone().eq_(n)", "t.remainder(x, n)", "t.fmod(x, n)", "t.div(x, n)",
     "t.bitwise_and(x, n)", "t.bitwise_xor(n, x)", "t.rsub(x, n)", "t.addcmul(x, x, x, value=n)", "t.result_type(x, n)",
     "x.index_fill(0, t.tensor([0]), n)", "x.scatter(0, t.tensor([0]), n)", "t.tensor(n)", "t.tensor([n, 1])",

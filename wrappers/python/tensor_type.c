@@ -438,7 +438,8 @@ static PyType_Spec kSpec = {
 static PyMethodDef kFunctions[] = {
     {"install", install, METH_VARARGS, "Takes what Python has for this file: called once."},
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
-    {"wrap_or", FAST(wrap_or), "wrap_or(handle, tensor): the tensor if the handle is its, or wrap."},
+    {"wrap_or", FAST(wrap_or),
+     "wrap_or(handle, tensor): the tensor if the handle is its, or wrap."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
     {"from_lists", FAST(from_lists), "from_lists(data, float_dtype): a Tensor, None if not plain."},
     {"to_lists", FAST(to_lists), "to_lists(tensor, code): its elements as nested lists."},

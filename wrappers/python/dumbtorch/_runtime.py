@@ -267,13 +267,10 @@ def number_like(number, other):
     if not isinstance(other, TensorBase):
         return tensor(number)
     kind = other.dtype
-    is_wide = isinstance(number, float) and not kind.is_floating_point
-    is_bool = isinstance(number, bool) or kind.name == "bool"
-    if is_wide or is_bool:
-        return tensor(number)
-    if type(number) is int and not kind.is_floating_point:
-        return tensor(wrapped).to(kind)  # what does not fit wraps around
-    return tensor(number, dtype=kind)
+    if kind.is_floating_point and not isinstance(number, bool):
+        return tensor(number, dtype=kind)
+    is_alike = type(number) is int and kind.name != "bool"
+    return tensor(wrapped).to(kind) if is_alike else tensor(number)  # what does not fit wraps
 
 
 def read_scalar_or_none(x) -> tuple[int, int, float]:
