@@ -49,6 +49,14 @@ def test_module_to_memory_format(both, same):
     same(*both(run))
 
 
+def test_volumes_have_no_order_of_images(refusals):
+    def run(t):
+        t.nn.ConvTranspose3d(2, 3, 1).to(memory_format=t.channels_last)
+
+    ours, theirs = refusals(run, RuntimeError)
+    assert ours[1].endswith(theirs[1])
+
+
 @pytest.mark.parametrize(
     "move",
     [

@@ -91,7 +91,7 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     called = re.search(r"\bldexp_?\(", c.statement) is not None
     integers = [x for x in c.used if not x.is_floating_point()]
-    if called and any(bool((x.long().abs() >= 2**31).any()) for x in integers):
+    if called and any(bool((x.long() != x.int()).any()) for x in integers):
         return c.aspect == "values"
     return called and all_that_differ(c, lambda ours, theirs: ~theirs.isfinite() | (theirs == 0))
 

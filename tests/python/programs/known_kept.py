@@ -34,8 +34,10 @@ def _(c: Case) -> bool:
     kept = [x for x in operands + turned if names_changed(c.difference.ours, x)]
     # Of images cross_entropy keeps the matrix of their positions.
     kept += [x for x in operands if x._version and x.dim() > 2 and c.derives("LogSoftmax")]
-    # A GPU composes the attention of float64, and keeps what it multiplies in another shape.
-    kept += [x for x in operands if x._version and x.dtype is torch.float64 and c.device != "cpu"]
+    # Attention on a GPU keeps its operands themselves, in float64 in another shape; a CPU's of
+    # PyTorch may keep scaled ones.
+    attention = c.named("\n".join(s for s in calls if "scaled_dot_product_attention(" in s))
+    kept += [x for x in attention if x._version and c.device != "cpu"]
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
     return products and len(kept) > 0
 

@@ -382,7 +382,9 @@ class Module(StateDict):
 
         def convert(t):
             wanted = kind if t.is_floating_point() else None
-            return _ops.to(t, dtype=wanted, **options, memory_format=order if t.ndim == 4 else None)
+            # Vectors and matrices have no order of channels; of volumes `to` refuses it.
+            ordered = order if t.ndim in (4, 5) else None
+            return _ops.to(t, dtype=wanted, **options, memory_format=ordered)
 
         return self._apply(convert)
 
