@@ -205,3 +205,17 @@ def test_own_tensors_through_dlpack(torch):
         with pytest.raises(BufferError, match="require gradient"):
             t.from_dlpack(d)
     assert found[0] == found[1]
+
+
+def test_strides_of_single_elements(np):
+    """NumPy's buffers have strides of their own there, its arrays those that they were made with."""
+    torch = pytest.importorskip("torch")
+    for sizes in ((1, 2, 1, 4), (2, 1, 3, 1), (1, 1), (3, 1, 2)):
+        for order in ("C", "F"):
+            x = np.zeros(sizes, order=order)
+            for view in (x, x.T, x[..., ::-1][..., ::-1], np.moveaxis(x, 0, -1)):
+                ours = dt.from_numpy(view)
+                if not ours.is_contiguous():  # otherwise ours are row-major
+                    assert ours.stride() == torch.from_numpy(view).stride()
+    image = torch.zeros(1, 2, 1, 4).contiguous(memory_format=torch.channels_last).numpy()
+    assert dt.from_numpy(image).stride() == torch.from_numpy(image).stride()
