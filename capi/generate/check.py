@@ -42,6 +42,8 @@ def check(schema: Schema) -> None:
             _method_name(where, f, schema)
         if f.view not in ("", "always", "sometimes") or f.blocks not in _WAITS:
             raise SchemaError(f"{where}: view is always or sometimes, blocks one of {_WAITS}")
+        if f.gives_back and (f.args[0].kind.base != "tensor" or f.results[0].kind.base != "tensor"):
+            raise SchemaError(f"{where}: gives_back, but it makes no tensor of a tensor")
         if set(f.runs) - set(schema.callbacks):
             raise SchemaError(f"{where}: runs names callbacks")
         if len(f.results) > 1 and any(not r.name for r in f.results):

@@ -215,6 +215,7 @@ class Function:
     operator: str = ""  # Python's special method without underscores: "add"
     as_property: bool = False  # wrappers show it as an attribute
     inplace_argument: bool = False  # Python's functional.NAME(..., inplace=True) is NAME_
+    gives_back: bool = False  # it may return its first argument, or one of its list, itself
     takes_out: bool = False  # Python's functional.NAME has `out=`, which all of `torch` have
     public: bool = True  # False: kernel and core function only
     header: str = ""  # where core declares it, if not in its family's

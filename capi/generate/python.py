@@ -84,6 +84,7 @@ from ._runtime import (
     take_text,
     take_texts,
     wrap,
+    wrap_or,
 )
 from ._tensor_type import TensorBase
 from ._types import DTYPE, MEMORY_FORMAT, Choice
@@ -385,6 +386,10 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
     r = f.results[0]
     match r.kind.key:
         case "tensor":
+            given = f.args[0]
+            if f.gives_back:
+                one = f"{given.name}[0]" if given.kind.list else given.name
+                return [f"out = {call})"], [f"return wrap_or(out, {one})"]
             placed = [
                 "if layout is not None or pin_memory:",
                 f"{INDENT}return placed(wrap(out), layout, pin_memory)",
@@ -398,7 +403,8 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
         case "handle":
             return [f"out = {call})"], [f"return {camel(r.kind.name)}.own(out)"]
         case "tensor[]":
-            return [f"out = {call})"], ["return take_tensors(out)"]
+            given = f", {f.args[0].name}" if f.gives_back else ""
+            return [f"out = {call})"], [f"return take_tensors(out{given})"]
         case "str":
             return [f"out = {call})"], ["return take_text(out)"]
         case "str[]":

@@ -54,7 +54,7 @@ _FUNCTION_KEYS = {
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
     "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "shapeless_number", "flat",
     "inplace_argument",
-    "takes_out", "activation", "autocast",
+    "takes_out", "gives_back", "activation", "autocast",
 }  # fmt: skip
 
 
@@ -276,6 +276,7 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         operator=row.get("operator", ""),
         as_property=row.get("property", False),
         inplace_argument=row.get("inplace_argument", False),
+        gives_back=row.get("gives_back", False),
         takes_out=row.get("takes_out", False),
         public=row.get("public", True),
         header=row.get("header", ""),
@@ -390,6 +391,7 @@ def _inplace_twin(f: Function) -> Function:
         returns="",
         inplace=True,
         inplace_argument=False,
+        gives_back=False,
         takes_out=False,
         namespaces=(),
         method_name=f.method_name + "_" if f.method else "",

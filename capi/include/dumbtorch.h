@@ -151,6 +151,7 @@ enum {
   DT_SCALAR_KIND_BOOL = 1, /**< A truth value in i. */
   DT_SCALAR_KIND_INT = 2, /**< An integer in i. */
   DT_SCALAR_KIND_FLOAT = 3, /**< A real number in f. */
+  DT_SCALAR_KIND_UINT = 4, /**< The bits of an unsigned integer in i: one of 2^63 and more, which wraps around among integers. */
 };
 
 /** How a loss joins its elements. */

@@ -12,6 +12,8 @@ Scalar scalar(dt_scalar_kind kind, int64_t i, double f, const char* name) {
       return Scalar(i);
     case DT_SCALAR_KIND_FLOAT:
       return Scalar(f);
+    case DT_SCALAR_KIND_UINT:
+      return Scalar(static_cast<uint64_t>(i));
   }
   fail(Code::kTypeError, name, " has the unknown scalar kind ", kind);
 }

@@ -17,7 +17,7 @@ template <> struct EnumLimit<Code> { static constexpr int32_t last = 12; static 
 template <> struct EnumLimit<DType> { static constexpr int32_t last = 10; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<DeviceType> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<MemoryFormat> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
-template <> struct EnumLimit<ScalarKind> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<ScalarKind> { static constexpr int32_t last = 4; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Reduction> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<DivergenceReduction> { static constexpr int32_t last = 4; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };

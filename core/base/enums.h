@@ -12,6 +12,7 @@ enum class ScalarKind : int32_t {
   kBool = 1,  // A truth value in i.
   kInt = 2,  // An integer in i.
   kFloat = 3,  // A real number in f.
+  kUint = 4,  // The bits of an unsigned integer in i: one of 2^63 and more, which wraps around among integers.
 };
 
 // How a loss joins its elements.

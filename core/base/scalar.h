@@ -18,12 +18,18 @@ class Scalar {
     } else {
       category_ = std::is_same_v<T, bool> ? Category::BOOL : Category::INTEGER;
       i_ = static_cast<int64_t>(v);
+      if constexpr (std::is_same_v<T, uint64_t>) is_beyond_ = i_ < 0;
     }
   }
 
   Category category() const { return category_; }
   bool is_floating() const { return category_ == Category::FLOATING; }
-  double to_double() const { return is_floating() ? f_ : static_cast<double>(i_); }
+  // Whether it is an integer of 2^63 or more, of which to_int64 gives the bits: it wraps around.
+  bool is_beyond_int64() const { return is_beyond_; }
+  double to_double() const {
+    if (is_floating()) return f_;
+    return is_beyond_ ? static_cast<double>(static_cast<uint64_t>(i_)) : static_cast<double>(i_);
+  }
   // Truncates; saturates instead of the undefined conversion, and NaN is 0.
   int64_t to_int64() const {
     if (!is_floating()) return i_;
@@ -36,6 +42,7 @@ class Scalar {
 
  private:
   Category category_;
+  bool is_beyond_ = false;
   union {
     int64_t i_;
     double f_;
@@ -47,6 +54,8 @@ inline void append(std::string& s, const Scalar& v) {
     append(s, v.to_double());
   else if (v.category() == Category::BOOL)
     append(s, v.to_bool());
+  else if (v.is_beyond_int64())
+    append(s, static_cast<uint64_t>(v.to_int64()));
   else
     append(s, v.to_int64());
 }

@@ -46,6 +46,7 @@ inline bool fits(const Scalar& number, DType t) {
       const auto max = static_cast<double>(std::numeric_limits<T>::max());
       return v >= static_cast<double>(std::numeric_limits<T>::lowest()) && v <= max && v < max + 1;
     } else {
+      if (number.is_beyond_int64()) return false;
       const int64_t v = number.to_int64();
       const int64_t lowest = std::is_signed_v<T> ? int64_t{std::numeric_limits<T>::lowest()}
                                                  : -int64_t{std::numeric_limits<T>::max()};

@@ -42,7 +42,7 @@ void check_heaviside(const Tensor& input, const Tensor& values) {
 Scalar factor_for(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                   const Scalar& value) {
   const DType dtype = result_type({input, tensor1, tensor2});
-  if (is_floating(dtype) && value.is_floating()) return value;
+  if (is_floating(dtype) && (value.is_floating() || value.is_beyond_int64())) return value;
   if (!is_floating(dtype)) check_fits(value, dtype);
   return Scalar(value.to_int64());
 }

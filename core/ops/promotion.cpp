@@ -8,6 +8,7 @@ namespace dt {
 DType result_type(Span<const OperandRef> operands) {
   // The three ranks: a lower one matters only if its category is higher.
   DType dimensioned = DType::kDefault, zero_dim = DType::kDefault, number = DType::kDefault;
+  bool is_beyond = false;
   for (const OperandRef& x : operands) {
     if (x.is_number()) {
       const Category c = x.number().category();
@@ -15,6 +16,7 @@ DType result_type(Span<const OperandRef> operands) {
                       : c == Category::INTEGER ? kIntegerDType
                                                : kMaskDType;
       number = promote_types(number, t);
+      is_beyond |= x.number().is_beyond_int64();
     } else if (x.tensor().ndim() == 0) {
       zero_dim = promote_types(zero_dim, x.tensor().dtype());
     } else {
@@ -25,6 +27,10 @@ DType result_type(Span<const OperandRef> operands) {
     if (high == DType::kDefault) return low;
     return low != DType::kDefault && info(low).category > info(high).category ? low : high;
   };
+  const DType tensors = join(dimensioned, zero_dim);
+  DT_CHECK(!is_beyond || (tensors != DType::kDefault && !is_bool(tensors)), kRuntimeError,
+           "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool "
+           "and UInt64");
   return join(dimensioned, join(zero_dim, number));
 }
 

@@ -510,3 +510,17 @@ def test_gradients_by_nothing_are_refused():
     x = dt.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="cannot be empty"):
         dt.autograd.grad(x.sum(), [])
+
+
+def test_classes_of_operations(torch):
+    """Programs that draw graphs ask for the name of a node's class."""
+    found = []
+    for t in (dt, torch):
+        x = t.ones(2, 2, requires_grad=True)
+        nodes = [y.grad_fn for y in (x * 2, x @ x, (x + 1).relu(), x[0], x.exp().mean())]
+        behind = [type(node).__name__ for y in nodes for node, _ in y.next_functions]
+        names = [type(node).__name__ for node in nodes]
+        assert all(isinstance(node, t.autograd.graph.Node) for node in nodes)
+        assert type((x * 3).grad_fn) is type(nodes[0]) and names == [n.name() for n in nodes]
+        found.append((names, behind, [repr(node).partition(" at ")[0] for node in nodes]))
+    assert found[0] == found[1]

@@ -46,3 +46,24 @@ def test_refusals(torch):
                 call(t)
             said.append(str(caught.value))
         assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("name", "add sub mul div maximum minimum clamp_min clamp_max pow".split())
+@pytest.mark.parametrize("ending", ["", "_"])
+def test_numbers_in_tensors(name, ending, torch):
+    """A tensor without dimensions stands for its number: it promotes as one. Others are refused, or have entries."""
+    found = []
+    for t in (dt, torch):
+        one, two = t.tensor(1.5), t.tensor([2.0, 3.0], dtype=t.float16)
+        lists = [one, two], [t.tensor(2), t.tensor([3], dtype=t.int32)], [t.tensor(True)]
+        others = 2.5, t.tensor(2.0, dtype=t.float64), t.tensor(3), t.tensor([2.5]), [one, two], [3]
+        for tensors in lists:
+            for other in others:
+                copies = [x.clone() for x in tensors]
+                try:
+                    y = getattr(t, f"_foreach_{name}{ending}")(copies, other)
+                    found.append([(str(v.dtype), v.tolist()) for v in y])
+                except (RuntimeError, TypeError) as error:
+                    found.append(type(error))
+    half = len(found) // 2
+    assert found[:half] == found[half:]

@@ -181,6 +181,24 @@ def test_vmap_randomness():
         dt.vmap(dt.add)(dt.ones(2), dt.ones(3))
 
 
+def test_vmap_randomness_of_given_generators(torch):
+    for t in (dt, torch):
+        generator = t.Generator().manual_seed(3)
+        assert generator.set_state(generator.get_state()) is generator
+
+        def draw(x, generator=generator, t=t):
+            return x + t.rand(2, generator=generator)
+
+        x = t.zeros(3, 2)
+        with pytest.raises(RuntimeError, match="randomness error mode"):
+            t.vmap(draw)(x)
+        same = t.vmap(draw, randomness="same")(x)
+        after = draw(t.zeros(2))
+        different = t.vmap(draw, randomness="different")(x)
+        assert same[0].equal(same[1]) and not same[0].equal(after)
+        assert not different[0].equal(different[1])
+
+
 def test_batched_gradients(both, same):
     def run(t):
         x, y = inputs(t, True)

@@ -1,6 +1,7 @@
 """x[...] and x[...] = value against PyTorch."""
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 INDICES = {
@@ -241,3 +242,15 @@ def test_a_wrong_index_anywhere_writes_nothing(turned, place, wrong):
         with pytest.raises((IndexError, RuntimeError), match=f"{wrong} is out of bounds"):
             work()
     assert not y.any()
+
+
+def test_lists_of_empty_lists():
+    """They are indices that choose nothing, as in NumPy."""
+    x = dt.arange(6).reshape(2, 3)
+    for index in ([[]], [[], []], [[[]]], ([[]], 0), ([[]], [[]]), [()]):
+        where = np.array(index[0] if isinstance(index, tuple) else index, dtype=np.int64)
+        rest = index[1:] if isinstance(index, tuple) else ()
+        expected = x.numpy()[(where, *(np.array(r, dtype=np.int64) for r in rest))]
+        assert x[index].shape == expected.shape, index
+        x[index] = 7
+    assert x.tolist() == [[0, 1, 2], [3, 4, 5]]

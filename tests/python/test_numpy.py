@@ -191,6 +191,22 @@ def test_an_exception_passes_tensors_that_end_on_its_way(np):
         list(dt.from_numpy(np.ones(3)) if i < 2 else 1 / 0 for i in range(3))
 
 
+def test_own_tensors_through_dlpack(torch):
+    """They share the memory, but not the count of writes; and one that requires grad is refused."""
+    found = []
+    for t in (dt, torch):
+        x = t.zeros(4)
+        y, z = t.from_dlpack(x), t.from_dlpack(x[1:])
+        y.add_(1)
+        z.add_(1)
+        versions = x._version, y._version, z._version
+        d = (t.ones(2, requires_grad=True) * 2).requires_grad_()
+        found.append((versions, x.tolist(), y is x, z._base is None))
+        with pytest.raises(BufferError, match="require gradient"):
+            t.from_dlpack(d)
+    assert found[0] == found[1]
+
+
 def test_strides_of_single_elements(np):
     """NumPy's buffers have strides of their own there, its arrays those that they were made with."""
     torch = pytest.importorskip("torch")

@@ -3,6 +3,7 @@
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from importlib import import_module
 
+import dumbtorch as dt
 import pytest
 
 Pair = namedtuple("Pair", "x y")
@@ -97,3 +98,11 @@ def test_named_results(torch):
     assert {"linalg_slogdet", "slogdet", "max", "topk", "var_mean", "sort"} <= set(
         vars(dt.return_types)
     )
+
+
+def test_sizes(modules, torch):
+    for t, p in zip((dt, torch), modules, strict=True):
+        leaves, spec = p.tree_flatten({"shape": t.Size([2, 3])})
+        assert leaves == [2, 3] and spec.children_specs[0].type is t.Size
+        back = p.tree_map(lambda n: n + 1, t.Size([2, 3]))
+        assert back == (3, 4) and type(back) is tuple

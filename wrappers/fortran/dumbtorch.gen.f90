@@ -70,6 +70,7 @@ integer, parameter, public :: memory_format_channels_last = 3
 integer, parameter, public :: scalar_kind_bool = 1
 integer, parameter, public :: scalar_kind_int = 2
 integer, parameter, public :: scalar_kind_float = 3
+integer, parameter, public :: scalar_kind_uint = 4
 ! How a loss joins its elements.
 integer, parameter, public :: reduction_none = 1
 integer, parameter, public :: reduction_mean = 2

@@ -109,6 +109,9 @@ const ScalarKindInt ScalarKind = 2
 // A real number in f.
 const ScalarKindFloat ScalarKind = 3
 
+// The bits of an unsigned integer in i: one of 2^63 and more, which wraps around among integers.
+const ScalarKindUint ScalarKind = 4
+
 // Reduction: How a loss joins its elements.
 type Reduction int32
 

@@ -40,6 +40,8 @@ static int look(Numbers* numbers, PyObject* x, int64_t depth) {
   return 1;
 }
 
+enum { MOST_NUMBERS = 1 << 28 };
+
 static int measure(Numbers* numbers, PyObject* data) {
   numbers->count = 1;
   while (is_list(data)) {
@@ -47,6 +49,8 @@ static int measure(Numbers* numbers, PyObject* data) {
     if (numbers->n == DT_TENSOR_MAX_DIMS || !size) return 0;
     numbers->sizes[numbers->n++] = size;
     numbers->count *= size;
+    /* Lists may share their entries, and be a tensor that no memory holds. */
+    if (size > MOST_NUMBERS || numbers->count > MOST_NUMBERS) return 0;
     data = list_entry(data, 0);
   }
   return 1;

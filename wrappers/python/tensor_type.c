@@ -115,7 +115,11 @@ static int read_operand(PyObject* o, Operand* out) {
   if (PyLong_Check(o)) {
     out->kind = PyBool_Check(o) ? DT_SCALAR_KIND_BOOL : DT_SCALAR_KIND_INT;
     out->i = PyLong_AsLongLong(o);
-    return out->i == -1 && PyErr_Occurred() ? -1 : 1;
+    if (out->i != -1 || !PyErr_Occurred()) return 1;
+    PyErr_Clear();
+    out->kind = DT_SCALAR_KIND_UINT;
+    out->i = (int64_t)PyLong_AsUnsignedLongLong(o);
+    return PyErr_Occurred() ? -1 : 1;
   }
   return 0;
 }
@@ -295,6 +299,22 @@ static PyObject* wrap(PyObject* module, PyObject* handle) {
   return adopt_handle(tensor_type, (dt_tensor*)(intptr_t)bits);
 }
 
+/* wrap_or(handle, tensor): what wrap makes of it, or the tensor where both are the same. */
+static PyObject* wrap_or(PyObject* module, PyObject* const* args, Py_ssize_t n) {
+  int32_t same = 0;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "wrap_or: a handle and a tensor");
+  const long long bits = PyLong_AsLongLong(args[0]);
+  if (bits == -1 && PyErr_Occurred()) return NULL;
+  dt_tensor* const handle = (dt_tensor*)(intptr_t)bits;
+  if (!handle || !PyObject_TypeCheck(args[1], base_type) ||
+      dt_tensor_is_same(handle, handle_of(args[1]), &same) || !same) {
+    return wrap(module, args[0]);
+  }
+  dt_tensor_release(handle);
+  Py_INCREF(args[1]);
+  return args[1];
+}
+
 /* own(tensor, callback): the library was given the Callback for this tensor. */
 static PyObject* own(PyObject* module, PyObject* args) {
   PyObject *tensor, *callback;
@@ -423,6 +443,8 @@ static PyType_Spec kSpec = {
 static PyMethodDef kFunctions[] = {
     {"install", install, METH_VARARGS, "Takes what Python has for this file: called once."},
     {"wrap", wrap, METH_O, "wrap(handle): a Tensor that owns it; 0 raises the last error."},
+    {"wrap_or", FAST(wrap_or),
+     "wrap_or(handle, tensor): the tensor if the handle is its, or wrap."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
     {"from_lists", FAST(from_lists), "from_lists(data, float_dtype): a Tensor, None if not plain."},
     {"to_lists", FAST(to_lists), "to_lists(tensor, code): its elements as nested lists."},

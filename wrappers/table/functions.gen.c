@@ -17,7 +17,8 @@ const dtt_enum dtt_device_types = {"device_type", values_device_type};
 static const dtt_value values_memory_format[] = {
     {"contiguous", 1}, {"preserve", 2}, {"channels_last", 3}, {NULL, 0}};
 static __attribute__((unused)) const dtt_enum enum_memory_format = {"memory_format", values_memory_format};
-static const dtt_value values_scalar_kind[] = {{"bool", 1}, {"int", 2}, {"float", 3}, {NULL, 0}};
+static const dtt_value values_scalar_kind[] = {
+    {"bool", 1}, {"int", 2}, {"float", 3}, {"uint", 4}, {NULL, 0}};
 static __attribute__((unused)) const dtt_enum enum_scalar_kind = {"scalar_kind", values_scalar_kind};
 static const dtt_value values_reduction[] = {{"none", 1}, {"mean", 2}, {"sum", 3}, {NULL, 0}};
 static __attribute__((unused)) const dtt_enum enum_reduction = {"reduction", values_reduction};

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 from table import ALL
 
@@ -303,3 +304,17 @@ def test_from_numbers_is_for_other_languages():
     assert _ops.from_ints([big, -big]).tolist() == [big, -big]
     with pytest.raises(RuntimeError):
         _ops.from_numbers([1.0, 2.0, 3.0], [2, 2])
+
+
+def test_lists_that_share_their_entries(torch):
+    """Sixteen lists are enough for more numbers than any memory has."""
+    shared = [0.5, 1.0]
+    for _ in range(15):
+        shared = [shared] * 2
+    assert dt.tensor(shared).sum() == 1.5 * 2**15
+    for entry in (0, True, np.float32(1)):
+        shared = entry
+        for _ in range(16):
+            shared = [shared] * 10
+        with pytest.raises(RuntimeError, match="allocate"):
+            dt.tensor(shared)

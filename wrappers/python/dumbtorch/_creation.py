@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import math
 import mmap
 import os
 import warnings
@@ -177,10 +178,17 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     if not hasattr(ext_tensor, "__dlpack__"):
         raise TypeError(f"from_dlpack: {type(ext_tensor).__name__} has no __dlpack__ method")
     if isinstance(ext_tensor, TensorBase):
-        out = _ops.tensor_alias(ext_tensor)
+        out = _own_view(ext_tensor)
     else:
         out = from_capsule(ext_tensor.__dlpack__(max_version=(1, 0), **_our_stream(ext_tensor)))
     return _ops.to(out, device, copy=True) if copy else _elsewhere(out, device, copy)
+
+
+def _own_view(x):
+    """Another tensor on x's memory, which counts what is written through it alone, as one from elsewhere does."""
+    if x.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    return _ops.tensor_data(x)
 
 
 _DLPACK_CUDA = 2
@@ -299,12 +307,15 @@ def _span(length: int, itemsize: int, count: int, offset: int) -> slice:
 
 _CODES = {bool_: "B", int64: "q", float32: "f", float64: "d"}
 _PLAIN = {bool, int, float}
+_MANY = 2**28  # lists may share their entries
 _FROM_LISTS = {list, tuple, *_PLAIN}
 
 
 def _from_values(data, dtype):
     """A tensor of the dtype that the kinds of the numbers give; `dtype` says which float."""
     shape, kinds = _shape(data), set()
+    if math.prod(shape) > _MANY:
+        _ops.empty(shape, dtype=float64)  # an error before hours are spent on what no memory holds
     flat = _flatten(data, shape, kinds)
     own = None
     if not kinds <= _PLAIN:

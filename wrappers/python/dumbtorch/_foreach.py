@@ -13,6 +13,8 @@ _ALONE = """
     round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc zero
 """.split()
 _WITH_OTHERS = "add sub mul div pow lerp copy addcmul addcdiv".split()
+_BY_FACTOR = {"mul", "div"}
+_BY_TENSORS = {"lerp", "copy", "addcmul", "addcdiv"}
 _BOUNDS = {"clamp_max": "max", "minimum": "max", "clamp_min": "min", "maximum": "min"}
 
 
@@ -45,6 +47,36 @@ def _for_each(call, name: str):
     return function
 
 
+def _number(name: str, other):
+    """What stands beside each tensor. A tensor is there for its number and promotes as one, but as a factor."""
+    if not isinstance(other, Tensor):
+        return other
+    method = name.rstrip("_")
+    if not other.dim():
+        return other if method in _BY_FACTOR else other.item()
+    if method == "add" or method in _BY_FACTOR:
+        raise RuntimeError(
+            f"scalar tensor expected to be 0 dim but it has {other.dim()} dimensions and {other.numel()} elements."
+        )
+    raise TypeError(
+        f"_foreach_{name}() received an invalid combination of arguments - got (list, Tensor)"
+    )
+
+
+def _by_number(name: str):
+    """The function of a list and of a number, a tensor that stands for one, or a list."""
+    method = name.rstrip("_")
+    side = _BOUNDS.get(method)
+    clamp = "clamp_" if name.endswith("_") else "clamp"
+    inner = _for_each(_bound(side, clamp) if side else _calling(name), f"_foreach_{name}")
+
+    def function(self, other, **options):
+        return inner(self, _number(name, other), **options)
+
+    function.__name__ = function.__qualname__ = inner.__name__
+    return function
+
+
 def _bound(side: str, method: str):
     bounded = operator.attrgetter(method)
     return lambda x, value: bounded(x)(**{side: value})
@@ -59,25 +91,24 @@ def _with_value(method: str):
     return call
 
 
-def _methods():
-    """(name, function) of all that are methods of tensors."""
-    for name in _ALONE + _WITH_OTHERS:
+def _functions():
+    """All whose names are those of methods of tensors, or bounds."""
+    for name in [*_ALONE, *_WITH_OTHERS, *_BOUNDS]:
         for method in (name, name + "_"):
-            if hasattr(Tensor, method):
-                by_value = name in ("addcmul", "addcdiv")
-                yield method, _with_value(method) if by_value else _calling(method)
-    for name, side in _BOUNDS.items():
-        yield name, _bound(side, "clamp")
-        yield name + "_", _bound(side, "clamp_")
+            if name in ("addcmul", "addcdiv"):
+                yield _for_each(_with_value(method), f"_foreach_{method}")
+            elif name in _ALONE or name in _BY_TENSORS:
+                if hasattr(Tensor, method):
+                    yield _for_each(_calling(method), f"_foreach_{method}")
+            else:
+                yield _by_number(method)
 
 
 def _calling(method: str):
     return lambda x, *args, **options: getattr(x, method)(*args, **options)
 
 
-globals().update(
-    {f"_foreach_{name}": _for_each(call, f"_foreach_{name}") for name, call in _methods()}
-)
+globals().update({function.__name__: function for function in _functions()})
 _pow_of = globals()["_foreach_pow"]
 
 

@@ -127,6 +127,8 @@ def _equal_bins(points, bins: list, bounds) -> list:
 
 def _counts(points, edges: list, weight):
     """What lies in each bin. The last bin of a dimension has its end in it, too."""
+    if not edges:  # no bin is of no dimensions
+        return _ops.zeros((), dtype=points.dtype, device=points.device)
     shape = [e.numel() - 1 for e in edges]
     bin_of = _ops.zeros(points.shape[0], dtype=int64, device=points.device)
     inside = _ops.ones_like(bin_of, dtype=bool_)

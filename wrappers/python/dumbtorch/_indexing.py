@@ -152,7 +152,8 @@ def _from_list(values):
 
     # As a list of lists does: a tensor in it is a row.
     values = [v.tolist() if isinstance(v, TensorBase) else v for v in values]
-    return tensor(values) if values else tensor(values, dtype=int64)
+    out = tensor(values)
+    return out if _ops.tensor_numel(out) else tensor(values, dtype=int64)
 
 
 def _dims_used(item) -> int:

@@ -54,6 +54,7 @@ from ._runtime import (
     take_text,
     take_texts,
     wrap,
+    wrap_or,
 )
 from ._tensor_type import TensorBase
 from ._types import DTYPE, MEMORY_FORMAT, Choice
@@ -4513,7 +4514,7 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
         out = lib.py_to(input._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype], non_blocking, copy, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "to", "input:tensor device:device? dtype:dtype? non_blocking:bool copy:bool memory_format:memory_format?", input, device, dtype, non_blocking, copy, memory_format) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def cpu(input, memory_format=None):
@@ -4526,7 +4527,7 @@ def cpu(input, memory_format=None):
         out = lib.py_cpu(input._h, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "cpu", "input:tensor memory_format:memory_format?", input, memory_format) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def cuda(input, device=None, non_blocking=False, memory_format=None):
@@ -4543,7 +4544,7 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
         out = lib.py_cuda(input._h, device_type, device_index, non_blocking, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:memory_format?", input, device, non_blocking, memory_format) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
@@ -4556,7 +4557,7 @@ def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
         out = lib.py_contiguous(input._h, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         raise complain(error, "contiguous", "input:tensor memory_format:memory_format", input, memory_format) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def copy_(input, src, non_blocking=False):
@@ -8318,7 +8319,7 @@ def dropout(input, p=0.5, training=True):
         out = lib.py_dropout(input._h, p, training)
     except BAD_ARGUMENTS as error:
         raise complain(error, "dropout", "input:tensor p:f64 training:bool", input, p, training) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def dropout_(input, p=0.5, training=True):
@@ -8378,7 +8379,7 @@ def dropout2d(input, p=0.5, training=True):
         out = lib.py_dropout2d(input._h, p, training)
     except BAD_ARGUMENTS as error:
         raise complain(error, "dropout2d", "input:tensor p:f64 training:bool", input, p, training) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def dropout2d_(input, p=0.5, training=True):
@@ -8440,7 +8441,7 @@ def alpha_dropout(input, p=0.5, training=False):
         out = lib.py_alpha_dropout(input._h, p, training)
     except BAD_ARGUMENTS as error:
         raise complain(error, "alpha_dropout", "input:tensor p:f64 training:bool", input, p, training) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def alpha_dropout_(input, p=0.5, training=False):
@@ -8470,7 +8471,7 @@ def feature_alpha_dropout(input, p=0.5, training=False):
         out = lib.py_feature_alpha_dropout(input._h, p, training)
     except BAD_ARGUMENTS as error:
         raise complain(error, "feature_alpha_dropout", "input:tensor p:f64 training:bool", input, p, training) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def feature_alpha_dropout_(input, p=0.5, training=False):
@@ -11201,7 +11202,7 @@ def positive(input):
         out = lib.py_positive(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "positive", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def signbit(input, *, out=None):
@@ -14258,7 +14259,7 @@ def cartesian_prod(tensors, *, out=None):
         out = lib.py_cartesian_prod(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "cartesian_prod", "tensors:tensor[]", tensors) from None
-    return wrap(out)
+    return wrap_or(out, tensors[0])
 
 
 def combinations(input, r=2, with_replacement=False, *, out=None):
@@ -16500,7 +16501,7 @@ def flatten(input, start_dim=0, end_dim=-1):
         out = lib.py_flatten(input._h, start_dim, end_dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "flatten", "input:tensor start_dim:i64 end_dim:i64", input, start_dim, end_dim) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def unflatten(input, dim, sizes):
@@ -17024,7 +17025,7 @@ def atleast_1d(input):
         out = lib.py_atleast_1d(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "atleast_1d", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def atleast_2d(input):
@@ -17033,7 +17034,7 @@ def atleast_2d(input):
         out = lib.py_atleast_2d(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "atleast_2d", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def atleast_3d(input):
@@ -17042,7 +17043,7 @@ def atleast_3d(input):
         out = lib.py_atleast_3d(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "atleast_3d", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def ravel(input):
@@ -17065,7 +17066,7 @@ def broadcast_tensors(tensors):
         out = lib.py_broadcast_tensors(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "broadcast_tensors", "tensors:tensor[]", tensors) from None
-    return take_tensors(out)
+    return take_tensors(out, tensors)
 
 
 def meshgrid(tensors, indexing='ij'):
@@ -17180,7 +17181,7 @@ def sum_to_size(input, *args, size=None):
         out = lib.py_sum_to_size(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "sum_to_size", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def flip(input, *args, dims=None, out=None):

@@ -17,7 +17,7 @@ from operator import index
 from . import _enums
 from ._native import ffi, lib
 from ._numpy import is_number
-from ._tensor_type import Callback, TensorBase, on_collection, wrap
+from ._tensor_type import Callback, TensorBase, on_collection, wrap, wrap_or
 from ._types import DTYPE, MEMORY_FORMAT, device, layout
 
 NULL = ffi.NULL
@@ -31,6 +31,7 @@ SCALAR_OUT = ffi.typeof("py_scalar *")
 
 _FLOAT = _enums.SCALAR_KIND["float"]
 _INT = _enums.SCALAR_KIND["int"]
+_UINT = _enums.SCALAR_KIND["uint"]
 _BOOL = _enums.SCALAR_KIND["bool"]
 
 # ---- errors
@@ -235,7 +236,7 @@ def read_scalar(x) -> tuple[int, int, float]:
     if kind is float:
         return _FLOAT, 0, x
     if kind is int:
-        return _INT, x, 0.0
+        return (_INT, x, 0.0) if x <= _INT64_MAX else (_UINT, bits_of_uint64(x), 0.0)
     if kind is bool:
         return _BOOL, int(x), 0.0
     if isinstance(x, TensorBase) and not is_scalar(x):
@@ -248,19 +249,28 @@ def read_scalar(x) -> tuple[int, int, float]:
     raise TypeError(f"expected a number, not {kind.__name__}")
 
 
+def bits_of_uint64(n: int) -> int:
+    """The int64 of an unsigned integer's bits."""
+    if _INT64_MIN <= n <= _INT64_MAX:
+        return n
+    if n < 0 or n >> 64:
+        raise OverflowError("int too big to convert")
+    return n - (1 << 64)
+
+
 def number_like(number, other):
     """A 0-d tensor for a number, which promotes with another operand as the number would."""
     from ._creation import tensor
 
     number = number.item() if is_number(number) else number
-    if _is_beyond(number):
-        raise OverflowError("int too big to convert")
+    wrapped = bits_of_uint64(number) if type(number) is int else number
     if not isinstance(other, TensorBase):
         return tensor(number)
     kind = other.dtype
-    is_wide = isinstance(number, float) and not kind.is_floating_point
-    is_bool = isinstance(number, bool) or kind.name == "bool"
-    return tensor(number, dtype=None if is_wide or is_bool else kind)
+    if kind.is_floating_point and not isinstance(number, bool):
+        return tensor(number, dtype=kind)
+    is_alike = type(number) is int and kind.name != "bool"
+    return tensor(wrapped).to(kind) if is_alike else tensor(number)  # what does not fit wraps
 
 
 def read_scalar_or_none(x) -> tuple[int, int, float]:
@@ -284,7 +294,7 @@ def scalar_from(out) -> bool | int | float:
     return out.i if out.kind == _INT else out.i != 0
 
 
-_INT64_MIN = -(1 << 63)
+_INT64_MIN, _INT64_MAX = -(1 << 63), (1 << 63) - 1
 
 
 def int_or_fail(out: int) -> int:
@@ -407,13 +417,15 @@ def take_numbers(out, count: int) -> tuple:
     return tuple(unpack(out, count)) if count else ()
 
 
-def take_tensors(handle: int) -> tuple:
-    """The entries of a tensor list, which is released."""
+def take_tensors(handle: int, given=()) -> tuple:
+    """The entries of a tensor list, which is released; what is one of those `given` at its place is that object."""
     if not handle:
         raise fail()
     n = lib.py_tensor_list_len(handle)
     out = ffi_new("int64_t[]", n)
     check(lib.py_list_take(handle, out, n))
+    if given:
+        return tuple([wrap_or(h, x) for h, x in zip(out, given, strict=True)])
     return tuple([wrap(h) if h else None for h in out])
 
 

@@ -339,9 +339,17 @@ _bool, _float, _int = bool, float, int
 
 
 class GradFn:
-    """The operation that made a tensor; for a leaf, what adds to its gradient."""
+    """The operation that made a tensor; for a leaf, what adds to its gradient. Each operation has a class of its
+    name, which programs that draw graphs ask for."""
 
     __slots__ = ("_node",)
+
+    def __new__(cls, node):
+        name = node.name()
+        kind = _KINDS.get(name)
+        if kind is None:
+            kind = _KINDS[name] = type(name, (GradFn,), {"__slots__": (), "__module__": "builtins"})
+        return object.__new__(kind)
 
     def __init__(self, node):
         self._node = node
@@ -362,8 +370,8 @@ class GradFn:
     def __hash__(self):
         return self._node.address()
 
-    def __repr__(self):
-        return f"<{self.name()}>"
+
+_KINDS: dict[str, type] = {}  # the classes of operations
 
 
 def read(tensor: Tensor) -> bytearray:

@@ -27,9 +27,10 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
         size = _batch_size(leaves, dims)
         shared = [x for x, d in zip(leaves, dims) if d is None and isinstance(x, TensorBase)]
         versions = [x._version for x in shared]
+        devices = {str(x.device) for x in leaves if isinstance(x, TensorBase)} | {"cpu"}
         rows = [
             func(*tree_unflatten(row, shape), **kwargs)
-            for row in _with_randomness(randomness, _rows(leaves, dims, size))
+            for row in _with_randomness(randomness, _rows(leaves, dims, size), devices)
         ]
         if [x._version for x in shared] != versions:
             raise RuntimeError(
@@ -139,22 +140,32 @@ def _one_of_zeros(x, dim: int):
     return _ops.zeros(shape, dtype=x.dtype, device=x.device)
 
 
-def _with_randomness(randomness: str, rows):
-    from .random import get_rng_state, set_rng_state
+def _with_randomness(randomness: str, rows, devices: set):
+    """The rows. Between them the generators go back, or it is looked whether they were drawn from."""
+    from .random import all_generators
 
-    state = get_rng_state()
+    if randomness == "different":
+        yield from rows
+        return
+    generators = all_generators(devices)
+    states = last = [g.get_state() for g in generators]
     for row in rows:
         yield row
         if randomness == "same":
-            last = get_rng_state()
-            set_rng_state(state)
+            last = [g.get_state() for g in generators]
+            _go_on(generators, states)
     if randomness == "same":
-        set_rng_state(last)
-    elif randomness == "error" and not _ops.equal(get_rng_state(), state):
+        _go_on(generators, last)
+    elif not all(_ops.equal(g.get_state(), s) for g, s in zip(generators, states)):
         raise RuntimeError(
             "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
             "'different' randomness flags on vmap or perform the randomness operation out of vmap"
         )
+
+
+def _go_on(generators: list, states: list) -> None:
+    for generator, state in zip(generators, states, strict=True):
+        generator.set_state(state)
 
 
 # ---- results

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from weakref import WeakSet
 
 from . import _ops
 from ._native import lib
@@ -20,11 +21,18 @@ class Generator(_ops.Generator):
     __slots__ = ()
 
     def __new__(cls, device="cpu"):
-        return cls.take(_ops.generator_new(device))
+        self = cls.take(_ops.generator_new(device))
+        _ALIVE.add(self)
+        return self
 
     def manual_seed(self, seed):
         """Starts the sequence for a seed."""
         super().manual_seed(seed)
+        return self
+
+    def set_state(self, new_state):
+        """Continues where get_state was called."""
+        super().set_state(new_state)
         return self
 
     def seed(self) -> int:
@@ -41,9 +49,15 @@ class Generator(_ops.Generator):
 
 def _rebuild(device, state) -> Generator:
     """A copy of a generator."""
-    generator = Generator(device)
-    generator.set_state(state)
-    return generator
+    return Generator(device).set_state(state)
+
+
+_ALIVE = WeakSet()  # the generators that programs made
+
+
+def all_generators(devices) -> list[Generator]:
+    """The default generators of some devices, and all that programs made."""
+    return [default_generator(d) for d in devices] + list(_ALIVE)
 
 
 def default_generator(device="cpu") -> Generator:

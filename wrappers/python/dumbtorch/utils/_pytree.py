@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from typing import Any, NamedTuple
 
+from .._types import Size
+
 
 class MappingKey(NamedTuple):
     """The way to an entry of a dict."""
@@ -60,6 +62,7 @@ def _mapping(kind):
 _NODES: dict[type, _Node] = {
     tuple: _Node(lambda x: (list(x), None), lambda parts, _: tuple(parts), _by_number),
     list: _Node(lambda x: (list(x), None), lambda parts, _: list(parts), _by_number),
+    Size: _Node(lambda x: (list(x), None), lambda parts, _: tuple(parts), _by_number),
     dict: _mapping(dict),
     OrderedDict: _mapping(OrderedDict),
     defaultdict: _Node(
