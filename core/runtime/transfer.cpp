@@ -61,6 +61,26 @@ void copy_elements(const Tensor& y, const Tensor& x, bool non_blocking) {
   run(op::copy, call);
 }
 
+void copy_each(Span<const Copied> pairs) {
+  std::vector<const Copied*> present;
+  for (const Copied& pair : pairs) {
+    if (pair.y.numel() != 0) present.push_back(&pair);
+  }
+  if (present.empty()) return;
+  if (present.size() == 1) return copy_elements(present[0]->y, present[0]->x);
+  CopyEachCall call(static_cast<int64_t>(present.size()));
+  for (size_t i = 0; i < present.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    IterationSpace space(present[i]->y.sizes());
+    space.add(present[i]->y);
+    space.add(present[i]->x);
+    space.finish();
+    call.y[at] = space.view(0);
+    call.x[at] = space.view(1);
+  }
+  run(op::copy_each, call);
+}
+
 Tensor on_host(const Tensor& x) {
   if (x.device() == kCpu) return x;
   const Tensor y = make_empty_strided(x.sizes(), dense_strides(x), x.dtype(), kCpu);

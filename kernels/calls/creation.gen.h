@@ -51,6 +51,19 @@ struct Copy : Call {
         x(call->in[0]) {}
 };
 
+// copy for each y and its x, all of one call. No y overlaps another, or an x.
+struct CopyEach : Call {
+  int64_t k;  // the length of the lists
+  Views y;
+  Views x;
+
+  explicit CopyEach(const dt_call* call)
+      : Call(call),
+        k(call->n_out),
+        y{call->out + 0, k},
+        x{call->in + 0, k} {}
+};
+
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
@@ -58,6 +71,7 @@ namespace dt::cpu::kernels {
 int32_t arange(const dt_stream* stream, const calls::Arange& call);
 int32_t linspace(const dt_stream* stream, const calls::Linspace& call);
 int32_t copy(const dt_stream* stream, const calls::Copy& call);
+int32_t copy_each(const dt_stream* stream, const calls::CopyEach& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -66,5 +80,6 @@ namespace dt::cuda::kernels {
 int32_t arange(const dt_stream* stream, const calls::Arange& call);
 int32_t linspace(const dt_stream* stream, const calls::Linspace& call);
 int32_t copy(const dt_stream* stream, const calls::Copy& call);
+int32_t copy_each(const dt_stream* stream, const calls::CopyEach& call);
 
 }  // namespace dt::cuda::kernels

@@ -62,8 +62,9 @@ TileFunction* conversion(int32_t from, int32_t to) {
   return function;
 }
 
-int32_t kernels::copy(const dt_stream* stream, const calls::Copy& call) {
-  const dt_view &x = call.x, &y = call.y;
+namespace {
+
+int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x) {
   Elementwise op;
   op.n_in = op.n_out = 1;
   op.in_dtype[0] = x.immediate ? y.dtype : x.dtype;
@@ -73,6 +74,83 @@ int32_t kernels::copy(const dt_stream* stream, const calls::Copy& call) {
   op.cycles = static_cast<int32_t>(bytes_of(op.in_dtype[0]) + bytes_of(op.out_dtype));
   op.parameters = nullptr;
   return run_elementwise(stream, &y, &x, op);
+}
+
+// The size of the outermost dimension, if all pairs share it: such as of tensors that are joined
+// along one further inside. Else 0.
+int64_t shared_rows(const calls::CopyEach& call) {
+  for (const dt_view& y : call.y) {
+    if (y.ndim == 0 || y.sizes[0] != call.y[0].sizes[0]) return 0;
+  }
+  return call.y[0].sizes[0];
+}
+
+// What one row of a view has, if its elements lie together in it: bytes; else 0.
+int64_t run_bytes(const dt_view& view) {
+  const bool together = view.ndim == 1 || (view.ndim == 2 && view.strides[1] == 1);
+  return together ? (view.ndim == 2 ? view.sizes[1] : 1) * bytes_of(view.dtype) : 0;
+}
+
+// Whether all rows are runs that are moved as they are, so long that each may have a call.
+bool has_long_runs(const calls::CopyEach& call) {
+  constexpr int64_t kLongRun = 64;
+  int64_t total = 0;
+  for (int64_t i = 0; i < call.k; ++i) {
+    const int64_t run = run_bytes(call.y[i]);
+    if (run == 0 || run_bytes(call.x[i]) != run || !keeps_bits(call.x[i].dtype, call.y[i].dtype))
+      return false;
+    total += run;
+  }
+  return total >= call.k * kLongRun;
+}
+
+void copy_runs(const calls::CopyEach& call, int64_t begin, int64_t end) {
+  const auto row = [](const dt_view& view, int64_t r) {
+    return static_cast<char*>(view.data) + r * view.strides[0] * bytes_of(view.dtype);
+  };
+  for (int64_t r = begin; r < end; ++r) {
+    for (int64_t i = 0; i < call.k; ++i)
+      copy_run(row(call.y[i], r), row(call.x[i], r), run_bytes(call.y[i]));
+  }
+}
+
+dt_view rows_of(const dt_view& view, int64_t begin, int64_t end) {
+  dt_view part = view;
+  part.sizes[0] = end - begin;
+  part.data = static_cast<char*>(view.data) + begin * view.strides[0] * bytes_of(view.dtype);
+  return part;
+}
+
+}  // namespace
+
+int32_t kernels::copy(const dt_stream* stream, const calls::Copy& call) {
+  return copy_view(stream, call.y, call.x);
+}
+
+// Pairs with the same rows are likely to write parts of the same cache lines: a block of rows of
+// all of them before the next one.
+int32_t kernels::copy_each(const dt_stream* stream, const calls::CopyEach& call) {
+  constexpr int64_t kBlockBytes = 1 << 16;
+  int64_t bytes = 0;
+  for (const dt_view& y : call.y) bytes += count(y) * bytes_of(y.dtype);
+  const int64_t rows = bytes > kBlockBytes ? shared_rows(call) : 0;
+  int32_t code = DT_KERNEL_OK;
+  if (rows < 2) {
+    for (int64_t i = 0; i < call.k && code == DT_KERNEL_OK; ++i)
+      code = copy_view(stream, call.y[i], call.x[i]);
+    return code;
+  }
+  const int64_t in_block = max(rows / ceil_div(bytes, kBlockBytes), int64_t{1});
+  const bool by_runs = has_long_runs(call);
+  dt_stream alone = *stream;
+  alone.threads = 1;
+  parallel_for(stream, ceil_div(rows, in_block), bytes, [&](int64_t block) {
+    const int64_t begin = block * in_block, end = min(begin + in_block, rows);
+    if (by_runs) return copy_runs(call, begin, end);
+    for (int64_t i = 0; i < call.k; ++i)
+      copy_view(&alone, rows_of(call.y[i], begin, end), rows_of(call.x[i], begin, end));
+  });
+  return DT_KERNEL_OK;
 }
 
 }  // namespace dt::cpu

@@ -33,6 +33,7 @@ void add_kernels(dt_registry* registry) {
   add<run<Arange, kernels::arange>>(registry, "arange");
   add<run<Linspace, kernels::linspace>>(registry, "linspace");
   add<run<Copy, kernels::copy>>(registry, "copy");
+  add<run<CopyEach, kernels::copy_each>>(registry, "copy_each");
   add<run<Cholesky, kernels::cholesky>, workspace<Cholesky, kernels::cholesky_workspace>>(registry, "cholesky");
   add<run<LuFactor, kernels::lu_factor>, workspace<LuFactor, kernels::lu_factor_workspace>>(registry, "lu_factor");
   add<run<LuPermutation, kernels::lu_permutation>, workspace<LuPermutation, kernels::lu_permutation_workspace>>(registry, "lu_permutation");

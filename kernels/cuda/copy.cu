@@ -152,17 +152,23 @@ __global__ void __launch_bounds__(kTileThreads)
 
 constexpr int64_t kWorthTiles = 16;
 
+// Tiles and their coordinates are counted in 32 bits; what is larger goes the general way.
+bool has_countable_tiles(const dt_view& y, int row) {
+  return y.sizes[row] <= kMaxIndex32 && y.sizes[y.ndim - 1] <= kMaxIndex32 &&
+         numel(y) / (kWorthTiles * kWorthTiles) <= kMaxIndex32;
+}
+
 // The dimension along which x is dense while y is not, if tiles are worth it; or -1.
 int transposed_dimension(const dt_view& y, const dt_view& x) {
   const int last = y.ndim - 1;
-  if (last < 1 || y.sizes[last] < kWorthTiles) return -1;
+  if (last < 1 || x.ndim != y.ndim || y.sizes[last] < kWorthTiles) return -1;
   int best = -1;
   for (int d = 0; d < last; ++d) {
     const bool is_denser = magnitude(x.strides[d]) < magnitude(x.strides[last]);
     if (x.strides[d] == 0 || !is_denser || y.sizes[d] < kWorthTiles) continue;
     if (best < 0 || magnitude(x.strides[d]) < magnitude(x.strides[best])) best = d;
   }
-  return best;
+  return best >= 0 && has_countable_tiles(y, best) ? best : -1;
 }
 
 template <class T>
@@ -195,13 +201,11 @@ int32_t transpose(const dt_stream* stream, const dt_view& y, const dt_view& x, i
 
 // ---- the op
 
-// Tiles and their coordinates are counted in 32 bits; what is larger goes the general way.
-bool has_countable_tiles(const dt_view& y, int row) {
-  return y.sizes[row] <= kMaxIndex32 && y.sizes[y.ndim - 1] <= kMaxIndex32 &&
-         numel(y) / (kWorthTiles * kWorthTiles) <= kMaxIndex32;
-}
-
 }  // namespace
+
+bool is_transpose(const dt_view& y, const dt_view& x) {
+  return transposed_dimension(y, x) >= 0;
+}
 
 int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x) {
   if (numel(y) == 0) return DT_KERNEL_OK;
@@ -210,8 +214,8 @@ int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x) {
     if (is_dense_line(y) && is_dense_line(x)) return convert_dense(stream, y, x);
     return convert(stream, y, x);
   }
-  const int row = x.ndim == y.ndim ? transposed_dimension(y, x) : -1;
-  if (row < 0 || !has_countable_tiles(y, row)) return move(stream, y, x);
+  const int row = transposed_dimension(y, x);
+  if (row < 0) return move(stream, y, x);
   return visit_width(y.dtype, [&](auto type) {
     return transpose<typename decltype(type)::type>(stream, y, x, row);
   });

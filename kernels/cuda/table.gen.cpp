@@ -35,6 +35,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Arange, kernels::arange>>(registry, "arange");
   add_captured<run<Linspace, kernels::linspace>>(registry, "linspace");
   add_captured<run<Copy, kernels::copy>>(registry, "copy");
+  add_captured<run<CopyEach, kernels::copy_each>>(registry, "copy_each");
   add_captured<run<Cholesky, kernels::cholesky>, workspace<Cholesky, kernels::cholesky_workspace>>(registry, "cholesky");
   add_captured<run<LuFactor, kernels::lu_factor>, workspace<LuFactor, kernels::lu_factor_workspace>>(registry, "lu_factor");
   add_captured<run<LuPermutation, kernels::lu_permutation>, workspace<LuPermutation, kernels::lu_permutation_workspace>>(registry, "lu_permutation");

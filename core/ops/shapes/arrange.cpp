@@ -13,13 +13,14 @@
 namespace dt {
 namespace {
 
-// Copies x into y, moved by shift[d] places, from dimension d on.
-void copy_rolled(const Tensor& y, const Tensor& x, const Dims& shift, int d) {
-  if (d == x.ndim()) return copy_elements(y, x);
+// Adds the parts of which y is x, moved by shift[d] places from dimension d on.
+void add_rolled(std::vector<Copied>* parts, const Tensor& y, const Tensor& x, const Dims& shift,
+                int d = 0) {
+  while (d < x.ndim() && shift[d] == 0) ++d;
+  if (d == x.ndim()) return parts->push_back({y, x});
   const int64_t n = x.sizes()[d], s = shift[d];
-  if (s == 0) return copy_rolled(y, x, shift, d + 1);
-  copy_rolled(narrow(y, d, s, n - s), narrow(x, d, 0, n - s), shift, d + 1);
-  copy_rolled(narrow(y, d, 0, s), narrow(x, d, n - s, s), shift, d + 1);
+  add_rolled(parts, narrow(y, d, s, n - s), narrow(x, d, 0, n - s), shift, d + 1);
+  add_rolled(parts, narrow(y, d, 0, s), narrow(x, d, n - s, s), shift, d + 1);
 }
 
 // By at least 0 and less than the size in each dimension.
@@ -27,7 +28,9 @@ Tensor roll_by(const Tensor& x, const Dims& shift) {
   const Tensor y = empty_image(x.sizes(), x, is_channels_last(x));
   {
     const GradMode no_grad(false);
-    copy_rolled(y, x, shift, 0);
+    std::vector<Copied> parts;
+    add_rolled(&parts, y, x, shift);
+    copy_each(parts);
   }
   return record("RollBackward0", y, {x}, [shift](BackwardCall& b) {
     Dims back = shift;

@@ -86,9 +86,9 @@ Tensor pad_number(const Tensor& x, const Margins& m, const Scalar& value) {
                 [m](BackwardCall& b) { b.results[0] = pad_number(b.grad(), m.negated(), 0); });
 }
 
-// Calls f(margin, its source) for each margin of y, both as views of y. A margin reaches over the
-// margins of the dimensions before, and its source is inside along its own dimension: forwards, all
-// that a source shows was written before.
+// Calls f(dimension, margin, its source) for each margin of y, both as views of y. A margin reaches
+// over the margins of the dimensions before, and its source is inside along its own dimension:
+// forwards, all that a source shows was written before the first margin of that dimension.
 template <class F>
 void for_each_margin(const Tensor& y, const Margins& m, PaddingMode mode, bool forwards, F f) {
   for (int i = 0; i < y.ndim(); ++i) {
@@ -139,10 +139,13 @@ Tensor pad_elements(const Tensor& x, const Margins& m, PaddingMode mode) {
   {
     const GradMode no_grad(false);
     copy_elements(inside(y, m), x);
+    std::vector<std::vector<Copied>> lines(static_cast<size_t>(y.ndim()));
     for_each_margin(y, m, mode, true, [&](int d, const Tensor& margin, const Tensor& source) {
-      for_each_line(d, margin, source, mode,
-                    [](const Tensor& to, const Tensor& from) { copy_elements(to, from); });
+      for_each_line(d, margin, source, mode, [&](const Tensor& to, const Tensor& from) {
+        lines[static_cast<size_t>(d)].push_back({to, from});
+      });
     });
+    for (const std::vector<Copied>& of_dimension : lines) copy_each(of_dimension);
   }
   return record(node_name(mode), y, {x}, [m, mode](BackwardCall& b) {
     const Tensor gx = fold_margins(b.grad(), m, mode);

@@ -111,12 +111,14 @@ Tensor cat(TensorList tensors, int64_t dim) {
   {
     const GradMode no_grad(false);
     int64_t start = 0;
+    std::vector<Copied> larger;
     for (int64_t i = 0; i < tensors.size(); ++i) {
       if (lengths[i] <= 0) continue;
       if (!copy_small(y, d, start, lengths[i], tensors[i]))
-        copy_elements(slice(y, d, start, start + lengths[i], 1), tensors[i]);
+        larger.push_back({slice(y, d, start, start + lengths[i], 1), tensors[i]});
       start += lengths[i];
     }
+    copy_each(larger);
   }
   if (needs_graph(tensors))
     attach(Ref<Node>::adopt(new CatNode(d, std::move(lengths))), {y}, tensors);

@@ -41,11 +41,26 @@ struct CopyCall : Operands<1, 1> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// copy for each y and its x, all of one call. No y overlaps another, or an x.
+struct CopyEachCall : ListedOperands {
+  Span<View> y;
+  Span<View> x;
+
+  explicit CopyEachCall(int64_t k)
+      : ListedOperands(k, k),
+        y(outputs.data() + 0, k),
+        x(inputs.data() + 0, k) {}
+
+  std::array<int64_t, 0> ints() const { return {}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 namespace op {
 
 extern const Op<ArangeCall> arange;
 extern const Op<LinspaceCall> linspace;
 extern const Op<CopyCall> copy;
+extern const Op<CopyEachCall> copy_each;
 
 }  // namespace op
 

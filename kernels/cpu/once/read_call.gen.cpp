@@ -32,6 +32,7 @@ template Conv2dBackwardWeight read_call(const dt_call*);
 template Arange read_call(const dt_call*);
 template Linspace read_call(const dt_call*);
 template Copy read_call(const dt_call*);
+template CopyEach read_call(const dt_call*);
 template Cholesky read_call(const dt_call*);
 template LuFactor read_call(const dt_call*);
 template LuPermutation read_call(const dt_call*);
