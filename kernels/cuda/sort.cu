@@ -1,5 +1,6 @@
-// sort and order_statistic: radix sorts, which are stable, over (key, position) pairs of rows;
-// CUB's, but for a row that is not long. Few rows are sorted one after the other, many as segments.
+// sort and order_statistic: rows that a block can hold are sorted there (row_sort.cu). Of others,
+// radix sorts, which are stable, over (key, position) pairs of rows; CUB's, but for a row that is
+// not long. Few rows are sorted one after the other, many as segments.
 #include <algorithm>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -12,6 +13,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/order.cuh"
 #include "kernels/cuda/radix_sort.cuh"
+#include "kernels/cuda/row_sort.cuh"
 
 namespace dt::cuda {
 namespace {
@@ -187,11 +189,6 @@ __global__ void __launch_bounds__(kThreads)
   y.values[offset[1] + at * rows.value_stride] = element;
 }
 
-struct Statistic {
-  int64_t rank;
-  bool median, skip_nan;
-};
-
 // How many sorted keys are those of numbers: NaN are the last.
 template <class T>
 __device__ __forceinline__ int64_t count_numbers(const KeyOf<T>* keys, int64_t n) {
@@ -215,12 +212,9 @@ __global__ void __launch_bounds__(kThreads)
   begin_kernel();
   const int64_t row = thread_number();
   if (row >= rows.count) return;
-  int64_t rank = which.rank;
-  if (which.median) {
-    const int64_t numbers = count_numbers<T>(sorted.keys + row * rows.n, rows.n);
-    const bool is_nan = numbers < rows.n && !which.skip_nan;
-    rank = is_nan ? numbers : (numbers > 1 ? (numbers - 1) / 2 : 0);
-  }
+  const KeyOf<T>* keys = sorted.keys + row * rows.n;
+  const int64_t numbers = which.median ? count_numbers<T>(keys, rows.n) : rows.n;
+  const int64_t rank = which.place(numbers, rows.n);
   y.put(rows, row, 0, sorted.positions[row * rows.n + rank]);
 }
 
@@ -250,7 +244,16 @@ int32_t plan_rows(const dt_stream* stream, const Call& call, const dt_view* valu
   });
 }
 
+// The same of rows that a block can hold, which need no scratch memory.
+int32_t plan_short_rows(const dt_stream* stream, const RowSort& sort, int64_t* bytes) {
+  const Rows& rows = sort.rows;
+  if (bytes || rows.count * rows.n * rows.first == 0) return DT_KERNEL_OK;
+  return sort_short_rows(stream, sort);
+}
+
 int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* bytes) {
+  const RowSort sort(call.x, call.values, call.indices, call.descending);
+  if (are_short_rows(sort.rows, sort.dtype)) return plan_short_rows(stream, sort, bytes);
   return plan_rows(stream, call, call.values, call.indices, call.descending, bytes,
                    [&](const auto& sorted, const auto& y, const Rows& rows) {
                      using T = std::remove_pointer_t<decltype(y.values)>;
@@ -262,6 +265,10 @@ int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* byt
 int32_t plan_order_statistic(const dt_stream* stream, const calls::OrderStatistic& call,
                              int64_t* bytes) {
   const Statistic which = {call.rank, call.median, call.skip_nan};
+  RowSort sort(call.x, &call.values, &call.indices, false);
+  sort.is_statistic = true;
+  sort.which = which;
+  if (are_short_rows(sort.rows, sort.dtype)) return plan_short_rows(stream, sort, bytes);
   return plan_rows(stream, call, &call.values, &call.indices, false, bytes,
                    [&](const auto& sorted, const auto& y, const Rows& rows) {
                      using T = std::remove_pointer_t<decltype(y.values)>;
