@@ -215,8 +215,8 @@ DT_MATH Product rising_product(double y) {
 }
 
 // Of float: in double, whose digits suffice beside the zeros at 1 and 2 without a series of their
-// own, and without a loop.
-DT_MATH float lgamma(float x) {
+// own, and without a loop. On a GPU only below 0, where CUDA's has lost them.
+DT_MATH float lgamma_through_double(float x) {
   const double wide = double(x), distance = distance_to_integer(wide);
   const bool reflected = wide <= 0.0;
   const double y = reflected ? 1.0 - wide : wide;
@@ -234,6 +234,13 @@ DT_MATH float lgamma(float x) {
   const double exact = (wide - 1.0) * (wide - 2.0) == 0.0 ? 0.0 : value;
   const double result = reflected ? -value : exact;
   return float(sine == 0.0 ? kInfinity : abs(wide) == kInfinity ? kInfinity : result);
+}
+
+DT_MATH float lgamma(float x) {
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
+  if (x > 0.0f) return ::lgammaf(x);
+#endif
+  return lgamma_through_double(x);
 }
 
 // At a pole: infinite beside zeros, whose sign says from where they are seen; else undefined.
@@ -338,6 +345,7 @@ DT_SPECIAL double bessel_i(double x, double order, double scaled) {
 #endif
 #include "kernels/math_bessel.h"
 #include "kernels/math_gamma.h"
+#include "kernels/math_gamma_float.h"
 
 namespace dt::math {
 
@@ -349,15 +357,25 @@ namespace dt::math {
   }
 #if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
 DT_THROUGH_DOUBLE(erfc)
+#else
+DT_THROUGH_DOUBLE(digamma)
 #endif
 DT_THROUGH_DOUBLE(erfcx)
 DT_THROUGH_DOUBLE(ndtri)
-DT_THROUGH_DOUBLE(digamma)
 #undef DT_THROUGH_DOUBLE
 
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
+DT_MATH float digamma(float x) {
+  return x > 0.0f ? digamma_above_zero(x) : float(digamma(double(x)));
+}
+DT_MATH float zeta(float s, float q) {
+  return s == 2.0f && q > 0.0f ? trigamma_above_zero(q) : float(zeta(double(s), double(q)));
+}
+#else
 DT_MATH float zeta(float s, float q) {
   return float(zeta(double(s), double(q)));
 }
+#endif
 DT_MATH float bessel(float x, float kind) {
   return float(bessel(double(x), double(kind)));
 }
