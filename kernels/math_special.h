@@ -236,12 +236,19 @@ DT_MATH float lgamma_through_double(float x) {
   return float(sine == 0.0 ? kInfinity : abs(wide) == kInfinity ? kInfinity : result);
 }
 
-DT_MATH float lgamma(float x) {
 #if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
-  if (x > 0.0f) return ::lgammaf(x);
-#endif
+// Apart, so that what is rare takes no registers of the rest.
+DT_SPECIAL float lgamma_below_zero(float x) {
   return lgamma_through_double(x);
 }
+DT_MATH float lgamma(float x) {
+  return x > 0.0f ? ::lgammaf(x) : lgamma_below_zero(x);
+}
+#else
+DT_MATH float lgamma(float x) {
+  return lgamma_through_double(x);
+}
+#endif
 
 // At a pole: infinite beside zeros, whose sign says from where they are seen; else undefined.
 DT_MATH double digamma(double x) {

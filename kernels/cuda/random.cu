@@ -62,7 +62,8 @@ struct Exponential {
 #pragma unroll
     for (int i = 0; i < kPerBlock<Bits>; ++i) {
       const T value = -math::log1p(-philox::uniform(words.bits[i]));
-      y[i] = (value < kLeast ? kLeast : value) / lambd;
+      y[i] = value < kLeast ? kLeast : value;
+      if (lambd != T(1)) y[i] /= lambd;  // division is dear, and most calls have none
     }
   }
 };

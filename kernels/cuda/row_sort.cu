@@ -274,7 +274,7 @@ int32_t sort_words(const dt_stream* stream, const RowSort& sort) {
   if (n <= 32) return run<W, 32, 1>(stream, sort);
   if (n <= 128) return run<W, 32, 4>(stream, sort);
   if (n <= 32 * kItems) return run<W, 32, kItems>(stream, sort);
-  if (n <= 64 * kItems) return run<W, 64, kItems>(stream, sort);
+  if (n <= 128 * kItems / 2) return run<W, 128, kItems / 2>(stream, sort);
   if (n <= 128 * kItems) return run<W, 128, kItems>(stream, sort);
   if (n <= 256 * kItems) return run<W, 256, kItems>(stream, sort);
   return run<W, kMostThreads<W>, kItems>(stream, sort);
