@@ -5645,7 +5645,9 @@ DT_MUST_CHECK DT_API dt_status dt_nonzero(dt_tensor *input, dt_tensor **out) DT_
 /** int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
  * @param input An int64 tensor of classes.
  * @param num_classes How many; -1 means the largest class plus 1. PyTorch's default: -1.
- * @throws RuntimeError: a class is negative or not below num_classes, or the dtype is not int64. */
+ * @throws RuntimeError: a class is negative or not below num_classes, or the dtype is not int64. On
+ *   a GPU with num_classes given, nothing waits for the classes: one that is out of range is an
+ *   IndexError of a later call that waits. */
 DT_MUST_CHECK DT_API dt_status dt_one_hot(
     dt_tensor *input, int64_t num_classes, dt_tensor **out) DT_NOEXCEPT;
 

@@ -130,7 +130,7 @@ int32_t kernels::copy(const dt_stream* stream, const calls::Copy& call) {
 // Pairs with the same rows are likely to write parts of the same cache lines: a block of rows of
 // all of them before the next one.
 int32_t kernels::copy_each(const dt_stream* stream, const calls::CopyEach& call) {
-  constexpr int64_t kBlockBytes = 1 << 16;
+  constexpr int64_t kBlockBytes = 1 << 17;
   int64_t bytes = 0;
   for (const dt_view& y : call.y) bytes += count(y) * bytes_of(y.dtype);
   const int64_t rows = bytes > kBlockBytes ? shared_rows(call) : 0;

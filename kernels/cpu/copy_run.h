@@ -6,7 +6,7 @@
 namespace dt::cpu {
 namespace {
 
-constexpr int64_t kShortCopyBytes = 1024;
+constexpr int64_t kShortCopyBytes = 8192;
 
 // By steps of which the last two may overlap.
 template <int kStep>

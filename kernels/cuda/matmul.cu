@@ -1,6 +1,7 @@
 // Matrix products: own kernels for small, thin and deep ones, cuBLASLt for the rest, and an own
 // tiled kernel where cuBLASLt is missing or cannot express the operands.
 #include "kernels/calls/linalg.gen.h"
+#include "kernels/cuda/batched_product.cuh"
 #include "kernels/cuda/cublaslt.h"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/product_math.cuh"
@@ -423,11 +424,20 @@ int64_t library_workspace(const dt_stream* stream, const MatrixProduct& p) {
 
 // ---- the choice
 
-enum class Way { kNothing, kVector, kSmall, kThin, kDeep, kLibrary, kTiled };
+enum class Way { kNothing, kVector, kSmall, kBatched, kThin, kDeep, kLibrary, kTiled };
+
+// Of many small matrices, the smallest would leave a library's tiles mostly empty, and what is
+// little work together takes no longer than its launches.
+Way way_of_many(const MatrixProduct& p, double matrix_work, double work) {
+  constexpr double kSmallest = 16 * 16 * 16, kLittleWork = 1 << 24;
+  const bool is_smallest = matrix_work <= kSmallest && p.m > 1 && p.n > 1;
+  if (cublaslt_can(p) && !is_smallest && work > kLittleWork) return Way::kLibrary;
+  return fits_batched(p, bytes_of(p.dtype)) ? Way::kBatched : Way::kSmall;
+}
 
 // A vector times a matrix is bound by reading the matrix, whatever its size. Few operations take as
 // long as the launches: one plain kernel beats a library that may need two
-// and stages tiles larger than the matrices. Thin products are bound by reading one operand, which
+// and stages tiles larger than the matrices, of which there may also be many. Thin products are bound by reading one operand, which
 // needs no tiles. Of few outputs with long rows cuBLASLt keeps a few multiprocessors busy, above
 // all if there is a bias. Everything else is what it is made for.
 Way way_of(const dt_stream* stream, const MatrixProduct& p) {
@@ -436,7 +446,8 @@ Way way_of(const dt_stream* stream, const MatrixProduct& p) {
   if (p.batch == 0 || p.m == 0 || p.n == 0) return Way::kNothing;
   if (is_vector_product(stream, p)) return Way::kVector;
   const double matrix_work = static_cast<double>(p.m) * p.n * p.k, work = matrix_work * p.batch;
-  if ((work <= kSmallWork && p.k <= kSmallDepth) || matrix_work <= kSmallMatrix) return Way::kSmall;
+  if (work <= kSmallWork && p.k <= kSmallDepth) return Way::kSmall;
+  if (matrix_work <= kSmallMatrix) return way_of_many(p, matrix_work, work);
   if (!is_floating(p.dtype)) return Way::kTiled;
   if ((p.n <= kThin && p.a.col == 1) || (p.m <= kThin && p.b.row == 1)) return Way::kThin;
   if (is_deep(p)) return Way::kDeep;
@@ -452,6 +463,8 @@ int32_t multiply_as(const dt_stream* stream, const MatrixProduct& p, void* works
       return multiply_vector(stream, p);
     case Way::kSmall:
       return run_small<FloatMath<T>>(stream, p);
+    case Way::kBatched:
+      return run_batched<FloatMath<T>>(stream, p);
     case Way::kThin:
       return run_thin<T>(stream, p, workspace);
     case Way::kDeep:
@@ -486,6 +499,7 @@ int32_t multiply_integer(const dt_stream* stream, const MatrixProduct& p) {
   const Way way = way_of(stream, p);
   if (way == Way::kNothing) return DT_KERNEL_OK;
   if (way == Way::kSmall) return run_small<Math>(stream, p);
+  if (way == Way::kBatched) return run_batched<Math>(stream, p);
   return run_tiled_as<Math, SmallTile>(stream, p, nullptr, false);
 }
 

@@ -227,14 +227,8 @@ int32_t plan_mean(const dt_stream* stream, const calls::Reduction& call, int64_t
   return add_up(stream, call, {Finish::kMean}, bytes);
 }
 
-// Products are rare: one way to read elements will do.
 int32_t plan_prod(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
-  const ReduceOperands on = operands_of(call);
-  return visit_compute(call.compute, [&](auto type) {
-    using T = typename decltype(type)::type;
-    using Value = std::conditional_t<kIsFloating<T>, T, uint64_t>;
-    return reduce_any(stream, on, FoldOp<Product<Value>, Same<Value>>(), bytes);
-  });
+  return reduce_numbers<Product, uint64_t>(stream, call, {}, bytes);
 }
 
 int32_t plan_amax(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
@@ -247,7 +241,12 @@ int32_t plan_amin(const dt_stream* stream, const calls::Reduction& call, int64_t
 
 template <class Combine>
 int32_t reduce_truth(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {
-  return reduce_from<uint8_t>(stream, operands_of(call), FoldOp<Combine, Truth>(), bytes);
+  const ReduceOperands on = operands_of(call);
+  const FoldOp<Combine, Truth> op;
+  if (holds<double>(on.x.dtype)) return reduce_from<double>(stream, on, op, bytes);
+  if (is_floating(on.x.dtype)) return reduce_from<float>(stream, on, op, bytes);
+  if (holds<int64_t>(on.x.dtype)) return reduce_from<int64_t>(stream, on, op, bytes);
+  return reduce_from<uint8_t>(stream, on, op, bytes);
 }
 
 // For an operation that takes doubles, whatever the elements are.
@@ -283,7 +282,7 @@ int32_t root_of_squares(const dt_stream* stream, const ReduceOperands& on, int64
 template <class Combine, class Map>
 int32_t fold(const dt_stream* stream, const ReduceOperands& on, Map map, Finish finish,
              int64_t* bytes) {
-  return reduce_any(stream, on, FoldOp<Combine, Map>{map, finish}, bytes);
+  return reduce_in_double(stream, on, FoldOp<Combine, Map>{map, finish}, bytes);
 }
 
 // Of nothing, every norm is 0 like a sum, except that 0^(1/p) is infinite for a negative p.
@@ -297,7 +296,8 @@ int32_t plan_norm(const dt_stream* stream, const calls::Norm& call, int64_t* byt
   if (p == 1 || (is_extreme && is_empty)) return fold<Sum<double>>(stream, on, abs, {}, bytes);
   if (is_extreme && p > 0) return fold<Largest<double>>(stream, on, abs, {}, bytes);
   if (is_extreme && p < 0) return fold<Smallest<double>>(stream, on, abs, {}, bytes);
-  return fold<Sum<double>>(stream, on, Power{p}, {Finish::kRoot, p}, bytes);
+  // Powers are rare, and long: one way to read elements will do.
+  return reduce_any(stream, on, FoldOp<Sum<double>, Power>{{p}, {Finish::kRoot, p}}, bytes);
 }
 
 }  // namespace

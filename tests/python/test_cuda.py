@@ -216,6 +216,15 @@ def test_lengths_that_lie_are_reported(steps, lengths):
 
 
 @needs_gpu
+@pytest.mark.parametrize("bad", [7, -1])
+def test_classes_out_of_range_are_reported(bad):
+    """With their number given, one_hot does not wait to look at them."""
+    F.one_hot(dt.tensor([0, bad], device="cuda"), 3)
+    with pytest.raises(IndexError, match=f"index {bad} is out of bounds"):
+        dt.cuda.synchronize()
+
+
+@needs_gpu
 @pytest.mark.parametrize("offsets", [(0, 7), (0, -1)])
 def test_offsets_that_lie_are_reported(offsets):
     rows = dt.tensor([0, 1, 2], device="cuda")

@@ -338,3 +338,58 @@ def test_rows_that_begin_anywhere(device, length):
         np.testing.assert_allclose(
             (x / 500).softmax(1).cpu().numpy(), shares / shares.sum(1, keepdims=True), rtol=1e-5
         )
+
+
+# Batches of which each matrix is small: a few, and so many that blocks have several of them.
+@on_both
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint8])
+@pytest.mark.parametrize(
+    "batch, m, k, n",
+    [(3000, 8, 8, 8), (5001, 3, 5, 7), (40, 32, 32, 32), (70, 31, 33, 30), (300, 64, 8, 64),
+     (2000, 1, 32, 32), (2000, 32, 32, 1), (70, 128, 2, 128), (400, 4, 128, 60), (9, 5, 128, 40)],
+)  # fmt: skip
+def test_products_of_many_small_matrices(device, dtype, batch, m, k, n):
+    draw = np.random.default_rng(batch)
+    a, b = draw.integers(0, 9, (batch, m, k)), draw.integers(0, 9, (batch, k, n))
+    a, b = a.astype(dtype), b.astype(dtype)
+    truth = np.matmul(a, b)
+    x, y = dt.tensor(a).to(device), dt.tensor(b).to(device)
+    turned = [t.mT.contiguous().mT for t in (x, y)]
+    for left, right in ((x, y), (x, turned[1]), (turned[0], y), (turned[0], turned[1])):
+        assert np.array_equal((left @ right).cpu().numpy(), truth)
+    # One factor for all, every second matrix, and a sum that is added.
+    assert np.array_equal((x @ y[0]).cpu().numpy(), np.matmul(a, b[0]))
+    assert np.array_equal((x[::2] @ y[1::2][:1]).cpu().numpy(), np.matmul(a[::2], b[1:2]))
+    c = dt.tensor(truth).to(device)
+    assert np.array_equal(dt.baddbmm(c, x, y, beta=2).cpu().numpy(), 3 * truth)
+
+
+# Rows whose elements are read in packets, and others.
+@on_both
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.float64, np.float16, np.int64, np.uint8, np.bool_]
+)
+@pytest.mark.parametrize("shape", [(7, 1000), (3, 30011), (300, 33), (1, 70001)])
+def test_truth_of_rows(device, dtype, shape):
+    a = np.zeros(shape, dtype)
+    a[1:, -1] = 1
+    x = dt.tensor(a).to(device)
+    for view, truth in ((x, a), (x[:, 1:], a[:, 1:]), (x.t()[::2].t(), a[:, ::2])):
+        assert view.any(1).cpu().tolist() == truth.any(1).tolist()
+        assert (view == 0).all(1).cpu().tolist() == (truth == 0).all(1).tolist()
+
+
+@on_both
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16, np.int64, np.uint8])
+@pytest.mark.parametrize("shape", [(7, 1000), (3, 30011), (300, 33), (1, 70001)])
+def test_products_and_norms_of_rows(device, dtype, shape):
+    a = np.ones(shape, dtype)
+    a[:, shape[1] // 2] = 3
+    a[:, -3:] = 2
+    x = dt.tensor(a).to(device)
+    assert x.prod(1).cpu().tolist() == [24] * shape[0]
+    assert x[:, 1:].prod(1).cpu().tolist() == [24] * shape[0]
+    if np.issubdtype(dtype, np.floating):
+        for p, truth in ((1, shape[1] + 5), (float("inf"), 3), (0, shape[1])):
+            ours = dt.linalg.vector_norm(x, p, dim=1, dtype=dt.float64).cpu().tolist()
+            assert ours == [truth] * shape[0]
