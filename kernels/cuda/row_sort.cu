@@ -208,7 +208,7 @@ __device__ __forceinline__ void put(const RowSort& sort, const int64_t (&offset)
 template <class W, int kTeam, int kItems>
 union TeamSpace {
   static constexpr int kWords = kTeam * kItems;
-  Bits<sizeof(uint32_t)> words[kTeam > kWarp ? kWords * sizeof(W) / sizeof(uint32_t) : 1];
+  uint32_t words[kTeam > kWarp ? kWords * sizeof(W) / sizeof(uint32_t) : 1];
   Packet<uint16_t, kItems> positions[kTeam];
   uint64_t alignment;
 };
