@@ -42,9 +42,9 @@ const Tensor& transformed(const char* node_name, const Tensor& self, DType dtype
   });
 }
 
-// Numbers of the exponential distribution: y with its elements written, or another tensor. y is
-// contiguous and of a dtype of arithmetic. What would be 0 is half of the distance of 1 to the
-// number before it.
+// Numbers of the exponential distribution: y with its elements written, or another tensor, made of
+// uniform numbers in y. y is contiguous and of a dtype of arithmetic. What would be 0 is half of
+// the distance of 1 to the number before it.
 Tensor exponential(const Tensor& y, double lambd, const Ref<Generator>& generator) {
   if (y.numel() == 0) return y;
   const Generator::Draw at = reserve(generator, y);
@@ -54,14 +54,13 @@ Tensor exponential(const Tensor& y, double lambd, const Ref<Generator>& generato
   call.advance = at.advance;
   call.lambd = lambd;
   if (run_shortcut(op::exponential, call)) return y;
-  const Tensor u = make_empty(y.sizes(), y.dtype(), y.device());
   UniformCall uniform;
   uniform.low = 0;
   uniform.high = 1;
-  run_draw(op::uniform, uniform, u, at);
-  const double least = u.dtype() == kRealDType ? std::numeric_limits<double>::epsilon() / 2
+  run_draw(op::uniform, uniform, y, at);
+  const double least = y.dtype() == kRealDType ? std::numeric_limits<double>::epsilon() / 2
                                                : double{std::numeric_limits<float>::epsilon()} / 2;
-  return div_(clamp_min_(neg_(log1p_(neg_(u))), least), lambd);
+  return div_(clamp_min_(neg_(log1p_(neg(y))), least), lambd);
 }
 
 // The largest of p / e, with e of the exponential distribution, are a choice without replacement
