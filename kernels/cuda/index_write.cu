@@ -387,7 +387,7 @@ int32_t add_in_spans(const dt_stream* stream, const calls::Call& call, const Spl
                           buffers.heads,
                           buffers.tails};
   const KeyMaker maker(split, Complaint(stream, call));
-  const auto term_blocks = static_cast<unsigned>(divide_up(shape.count, kTermThreads));
+  const auto term_blocks = static_cast<unsigned>(divide_up(shape.count, kTermThreads * kTerms));
   int32_t code = launch(stream, make_terms<2, T, Op>, term_blocks, kTermThreads, 0, sums, maker);
   if (code != DT_KERNEL_OK) return code;
   const cudaError_t error = cub::DeviceRadixSort::SortPairs(

@@ -14,7 +14,7 @@
 
 namespace dt::cuda {
 
-constexpr int kTermThreads = 512;
+constexpr int kTermThreads = 256, kTerms = 4;
 constexpr int kSpanThreads = 128, kSpanWarps = kSpanThreads / kWarp;
 
 struct SpanShape {
@@ -25,7 +25,7 @@ struct SpanShape {
   // Few spans would leave many warps idle; the sums of large ones would not fit.
   explicit SpanShape(const SplitPlan& split) : key_bits(split.key_bits()) {
     constexpr int kSpanBits = 12, kMostLowBits = 11;
-    constexpr int64_t kWarps = 2048, kShortest = 256, kLongest = 8192;
+    constexpr int64_t kWarps = 4096, kShortest = 256, kLongest = 8192;
     count = static_cast<uint32_t>(split.positions.count());
     nowhere = static_cast<uint32_t>(split.nowhere());
     low_bits = std::min(key_bits - kSpanBits, kMostLowBits);
@@ -87,13 +87,19 @@ struct SpanSums {
 template <int kSelectors, class T, class Op>
 __global__ void __launch_bounds__(kTermThreads) make_terms(SpanSums<T, Op> sums, KeyMaker maker) {
   begin_kernel();
-  const uint32_t position = blockIdx.x * kTermThreads + threadIdx.x;
-  if (position >= sums.shape.count) return;
-  int64_t plain, offset;
-  const bool is_right = maker.positions.at<kSelectors>(position, maker.complaint, &plain, &offset);
-  const T value = sums.values.template load<1>(plain).value[0];
-  sums.keys[position] = is_right ? static_cast<uint32_t>(offset - maker.lowest) : sums.shape.nowhere;
-  sums.terms[position] = static_cast<float>(sums.op.weigh(value));
+  const uint32_t first = blockIdx.x * (kTermThreads * kTerms) + threadIdx.x;
+#pragma unroll
+  for (int i = 0; i < kTerms; ++i) {
+    const uint32_t position = first + static_cast<uint32_t>(i) * kTermThreads;
+    if (position >= sums.shape.count) return;
+    int64_t plain, offset;
+    const bool is_right =
+        maker.positions.at<kSelectors>(position, maker.complaint, &plain, &offset);
+    const T value = sums.values.template load<1>(plain).value[0];
+    sums.keys[position] =
+        is_right ? static_cast<uint32_t>(offset - maker.lowest) : sums.shape.nowhere;
+    sums.terms[position] = static_cast<float>(sums.op.weigh(value));
+  }
 }
 
 // Adds a term of each lane to the table. Lanes of one place add up in their order.
@@ -112,20 +118,20 @@ __device__ __forceinline__ void add_terms(float* table, uint32_t place, float te
   if (lane == first) table[place] = sum;
 }
 
-// A warp's span: where its sums begin, and where they go.
+// The span whose sums a warp has in its table, and where they go.
 template <class Sums>
-struct SpanOfChunk {
+struct OpenSpan {
   const Sums& sums;
   float* table;
-  uint32_t first;  // key
-  float* left_to;  // null: the sums are y's
+  uint32_t chunk;
+  uint32_t first = 0;        // key
+  float* left_to = nullptr;  // null: the sums are y's
 
   // `position`: the first of the span in the chunk.
-  __device__ __forceinline__ SpanOfChunk(const Sums& sums_, float* table_, uint32_t chunk,
-                                         uint32_t position)
-      : sums(sums_), table(table_), left_to(nullptr) {
+  __device__ __forceinline__ void open(uint32_t position) {
     const uint32_t span = sums.span_of(position), last = sums.end_of(chunk) - 1;
     first = span << sums.shape.low_bits;
+    left_to = nullptr;
     const int64_t slot = static_cast<int64_t>(chunk) << sums.shape.low_bits;
     if (sums.began_before(position))
       left_to = sums.heads + slot;
@@ -138,7 +144,7 @@ struct SpanOfChunk {
     }
     __syncwarp();
   }
-  __device__ __forceinline__ void store() const {
+  __device__ __forceinline__ void close() const {
     __syncwarp();
     for (uint32_t i = threadIdx.x % kWarp; i < sums.shape.span(); i += kWarp) {
       if (left_to != nullptr)
@@ -154,28 +160,31 @@ template <class Sums>
 __global__ void __launch_bounds__(kSpanThreads) sum_chunks(Sums sums) {
   begin_kernel();
   extern __shared__ float tables[];
-  const uint32_t chunk = blockIdx.x * kSpanWarps + threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const uint32_t chunk = blockIdx.x * kSpanWarps + warp;
   if (chunk >= sums.shape.chunks) return;
-  float* const table = tables + (threadIdx.x / kWarp << sums.shape.low_bits);
-  const uint32_t end = sums.end_of(chunk);
-  uint32_t begin = chunk * sums.shape.chunk;
-  while (begin < end) {
-    const SpanOfChunk<Sums> span(sums, table, chunk, begin);
-    bool goes_on = true;
-    while (goes_on) {
-      const uint32_t position = begin + lane;
-      const uint32_t key = position < end ? sums.keys[position] : ~0u;
-      const float term = position < end ? sums.terms[position] : 0.0f;
-      const uint32_t place = key - span.first;
-      const bool is_in = position < end && place < sums.shape.span();
-      add_terms(table, place, term, is_in && key != sums.shape.nowhere);
-      const int taken = __popc(__ballot_sync(0xffffffffu, is_in));
-      begin += taken;
-      goes_on = taken == kWarp && begin < end;
-      __syncwarp();
+  const uint32_t begin = chunk * sums.shape.chunk, end = sums.end_of(chunk);
+  OpenSpan<Sums> span = {sums, tables + (warp << sums.shape.low_bits), chunk};
+  span.open(begin);
+  uint32_t key = sums.keys[min(begin + lane, end - 1)];
+  float term = sums.terms[min(begin + lane, end - 1)];
+  for (uint32_t step = begin; step < end; step += kWarp) {
+    const uint32_t next = min(step + kWarp + lane, end - 1);  // on its way meanwhile
+    const uint32_t next_key = sums.keys[next];
+    const float next_term = sums.terms[next];
+    unsigned left = __ballot_sync(0xffffffffu, step + lane < end);
+    while (true) {
+      const bool is_in = (left >> lane & 1) != 0 && key - span.first < sums.shape.span();
+      add_terms(span.table, key - span.first, term, is_in && key != sums.shape.nowhere);
+      left &= ~__ballot_sync(0xffffffffu, is_in);
+      if (left == 0) break;
+      span.close();
+      span.open(step + static_cast<uint32_t>(__ffs(left) - 1));
     }
-    span.store();
+    __syncwarp();
+    key = next_key, term = next_term;
   }
+  span.close();
 }
 
 // A block for each chunk adds up the span that began in it and goes on, if there is one.

@@ -4,6 +4,7 @@
 
 #include "core/autograd/fused.h"
 #include "core/autograd/running.h"
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
@@ -114,6 +115,13 @@ Tensor rms_norm_composition(const std::vector<Tensor>& in, const Dims& shape, do
   return scale_and_shift(in[0] * rsqrt(squares + eps), in[1], Tensor(), shape);
 }
 
+// y in the order that an elementwise op on x would give it.
+Tensor in_order_of(const Tensor& x, const Tensor& y) {
+  const Tensor ordered = empty_like(x);
+  copy_elements(ordered, y);
+  return ordered;
+}
+
 // The smallest difference from 1 of what the dtype is computed in.
 double epsilon_of(DType dtype) {
   return visit(info(dtype).compute, [](auto type) -> double {
@@ -158,10 +166,12 @@ Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& wei
   const Tensor x = contiguous(input), w = weight_beside(weight, input);
   const double least = eps ? *eps : epsilon_of(x.dtype());
   const NormalisedRows of = rows_of(x, shape, false);
-  const Tensor y = normalise_rows(x, w, Tensor(), least, of);
+  Tensor y = normalise_rows(x, w, Tensor(), least, of);
+  if (is_channels_last(input)) y = in_order_of(input, y);  // PyTorch's is made of elementwise steps
   if (!needs_graph({x, w})) return y;
+  const Saved weights = x.requires_grad() ? Saved::input(w) : Saved::place(w);
   return fused(
-      "FusedRmsNormBackward0", y, {x, w, Tensor()}, {Saved::input(x), Saved::input(w), Saved()},
+      "FusedRmsNormBackward0", y, {x, w, Tensor()}, {Saved::input(x), weights, Saved()},
       [shape, least](const std::vector<Tensor>& in) {
         return rms_norm_composition(in, shape, least);
       },

@@ -31,6 +31,7 @@ class Difference:
     theirs: str
     statement: str = ""  # after which it was seen
     line: int = 0
+    tolerance: float = 0.0  # by how much elements may differ that are taken for equal
 
     @property
     def kind(self) -> tuple[str, ...]:
@@ -198,7 +199,7 @@ class _Run:
             # Its own size counts too: it may be written through a view at which PyTorch lets nobody look.
             tolerance = functools.partial(self._tolerance, [*asked, pair])
             for aspect, ours, theirs in values(pair, tolerance):
-                self._differ(aspect, ours, theirs, pair)
+                self._differ(aspect, ours, theirs, pair, tolerance())
 
     def _tolerance(self, pairs: list[Pair]) -> float:
         return TOLERANCE[self.precision] * max([1.0, *(largest(p.theirs) for p in pairs)])
@@ -215,10 +216,11 @@ class _Run:
         if ours != theirs:
             self._differ("version", *versions, pair)
 
-    def _differ(self, aspect: str, ours, theirs, pair: Pair | None = None) -> None:
+    def _differ(self, aspect: str, ours, theirs, pair: Pair | None = None, tolerance=0.0) -> None:
         """Raises what this difference means; does nothing if it is documented and harmless."""
         place = pair.place if pair else ""
-        difference = Difference(aspect, place, str(ours), str(theirs), self.statement, self.line)
+        where = (self.statement, self.line, tolerance)
+        difference = Difference(aspect, place, str(ours), str(theirs), *where)
         text = f"{aspect} {place}\n{self.statement}\n{ours}\n{theirs}"
         if any(re.search(pattern, text) for pattern in self.settings.ignored):
             raise _Stopped

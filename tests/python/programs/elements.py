@@ -25,6 +25,12 @@ def all_within(ours: torch.Tensor, theirs: torch.Tensor, rounding: torch.Tensor 
     return bool((same(ours, theirs) | ((ours - theirs).abs() <= rounding)).all())
 
 
+def beyond_tolerance(c: Case) -> torch.Tensor:
+    """Which elements compare() takes for different."""
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    return ~(same(ours, theirs) | ((ours - theirs).abs() <= c.difference.tolerance))
+
+
 def differing(c: Case) -> torch.Tensor:
     """Which elements differ by more than rounding."""
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from unittest import mock
 
 import torch
 
@@ -14,7 +15,8 @@ from .elements import (
     only_theirs_is_nan,
     where_different,
 )
-from .exact import converted, is_integral, is_result_of, is_rounding, is_unsigned
+from .exact import converted, is_integral, is_result_of, is_rounding
+from .tensors import largest
 
 
 @documented("**More is taken**")
@@ -37,6 +39,20 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     powers = any(has_node(x, "PowBackward1") for x in c.used)
     return powers and only_theirs_is_nan(c) and is_derivative(c)
+
+
+@documented("**`x**0.5`**")
+def _(c: Case) -> bool:
+    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
+    halves = [n for n in powers if n._saved_exponent % 1 == 0.5]
+    edge = any(
+        keeps(n, lambda x: bool((x.signbit() & (x.isinf() | (x == 0))).any())) for n in halves
+    )
+
+    def as_of_sqrt(ours, theirs):
+        return (ours.isinf() & (ours == -theirs)) | (ours.isnan() & (theirs == 0))
+
+    return edge and "create_graph=True" in c.history and all_that_differ(c, as_of_sqrt)
 
 
 # Of 0, which a bool makes it compute as 0 * x**-1.
@@ -137,12 +153,32 @@ def _(c: Case) -> bool:
 
 @documented("**`logcumsumexp`**")
 def _(c: Case) -> bool:
-    if "create_graph=True" not in c.history or not c.derives("Logcumsumexp"):
+    if not c.derives("Logcumsumexp"):
         return False
-    in_steps = re.sub(r"t\.logcumsumexp\((x\d+)", r"t.cumsum(\1.exp()", c.history)
-    in_steps = re.sub(r"(x\d+)\.logcumsumexp\(", r"\1.exp().cumsum(", in_steps)
-    in_steps = re.sub(r"((?:t|exp\(\))\.cumsum\(.*)", r"\1.log()", in_steps)
-    return is_result_of(c, in_steps)
+    with (
+        mock.patch.object(torch, "logcumsumexp", logcumsumexp_by_sums),
+        mock.patch.object(torch.Tensor, "logcumsumexp", logcumsumexp_by_sums),
+    ):
+        return is_result_of(c, c.history + "\npass")
+
+
+# Which are gradients by the result, where it is so large that the logarithm of what arrives is lost beside it.
+@documented("**`logcumsumexp`**")
+def _(c: Case) -> bool:
+    at = c.tensors.get(c.difference.place.removesuffix(".grad"))
+    by_result = at is not None and has_name(at.grad_fn, "Logcumsumexp") and largest(at) >= 1e10
+    return by_result and c.aspect == "values" and "create_graph=True" in c.history
+
+
+def has_name(node: object, start: str) -> bool:
+    return node is not None and node.name().startswith(start)
+
+
+def logcumsumexp_by_sums(input: torch.Tensor, dim: int) -> torch.Tensor:
+    if input.dim() == 0:
+        return input.clone()
+    ends = range(1, input.shape[dim] + 1)
+    return torch.stack([input.narrow(dim, 0, n).logsumexp(dim) for n in ends], dim)
 
 
 # At NaN, depending on the element's place in a vector.
@@ -211,12 +247,12 @@ def _(c: Case) -> bool:
     return by_number and all_that_differ(c, lambda ours, theirs: ours.isnan() & (theirs == 0))
 
 
-# A number without a sign is negated.
+# A number without a sign is negated, and squares overflow.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     if not c.derives("Atan2"):
         return False
-    wider = converted(c, r"\ba(rc)?tan2_?\(", is_unsigned, "long()")
+    wider = converted(c, r"\ba(rc)?tan2_?\(", is_integral, "double()")
     return c.only_theirs_raises("Negation, the `-` operator, on a bool") or is_result_of(c, wider)
 
 

@@ -200,6 +200,16 @@ def _(c: Case) -> bool:
     return about_graph and is_derivative(c) and any(map(has_low_power, about))
 
 
+# What PyTorch went back through to zeros has forgotten what it kept.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    went = re.findall(r".*\b(?:grad|backward)\(.*", c.history)[:-1]
+    zeros = [x for x in c.named("\n".join(went)) if has_low_power(x)]
+    nodes = {n for x in zeros for n in graph_of(x)}
+    again = len(c.forgotten) > 0 and all(n in nodes for n, _ in c.forgotten)
+    return again and c.only_theirs_raises(SECOND_TIME)
+
+
 # Of a power that was written into a view.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
@@ -232,7 +242,7 @@ def _(c: Case) -> bool:
 
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
-    linear = c.derives("Convolution", "NativeBatchNorm")
+    linear = c.derives("Convolution", "NativeBatchNorm", "NativeGroupNorm")
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None"
     outside = c.aspect == "requires_grad" and c.difference.ours == "True" and c.derives("Convol")
@@ -306,6 +316,16 @@ def _(c: Case) -> bool:
     return seen and c.asked is not None and any(map(has_several_results, c.used))
 
 
+# What was asked for another one has forgotten what it kept.
+@documented("**One of an op's results**")
+def _(c: Case) -> bool:
+    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
+    asked = c.named(" ".join(inputs))
+    others = [(x.grad_fn, x.output_nr) for x in c.tensors.values() if x.grad_fn]
+    several = any(x.grad_fn is n and x.output_nr != at for x in asked for n, at in others)
+    return several and c.only_theirs_raises(SECOND_TIME)
+
+
 # Parts that are one op's here, and in PyTorch those of an op each.
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
@@ -373,7 +393,7 @@ def _(c: Case) -> bool:
 
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises(r"adaptive_max_pool\dd_backward\(\): Expected .* being empty")
+    return c.only_theirs_raises(r"adaptive_\w+_pool\dd_backward\(\): Expected .* being empty")
 
 
 # What is transposed to nothing.
@@ -564,7 +584,9 @@ def _(c: Case) -> bool:
 
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")
+    of_nothing = "inner(" in c.statement and any(x.numel() == 0 for x in c.used)
+    taken = of_nothing and c.only_theirs_raises("\"dot\" not implemented for 'Bool'")
+    return taken or c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")
 
 
 # The mean of no losses, and targets that nobody reads.

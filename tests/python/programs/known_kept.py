@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import torch
 from torch.autograd.graph import Node
 
 from .case import (
@@ -17,7 +16,7 @@ from .case import (
     is_derivative,
     names_changed,
 )
-from .known_saved import KEEPS, is_kept_by_pytorch_alone
+from .known_saved import KEEPS, is_kept_by_pytorch_alone, reported
 
 # What these keep and PyTorch's do not: operands, and the result of attention.
 KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
@@ -40,6 +39,16 @@ def _(c: Case) -> bool:
     kept += [x for x in attention if x._version and c.device != "cpu"]
     products = c.derives("LogSoftmax", "Mm", "Bmm", "Mv")
     return products and len(kept) > 0
+
+
+# Steps of these are written in another way: a factor that was written stands in one of ours alone, or of PyTorch's.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    made = re.search(r"\b(atan2|addcdiv)_?\(", c.history) is not None
+    second = made and "create_graph=True" in c.history
+    steps = {(n.name(), what) for n, what in reported(c)}
+    theirs = c.only_theirs_raises(CHANGED) and steps == {("DivBackward0", "other")}
+    return second and (theirs or c.only_ours_raises(CHANGED))
 
 
 # The derivative of x.pow(0), of which PyTorch's graph knows nothing.

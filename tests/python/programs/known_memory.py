@@ -11,6 +11,14 @@ from .elements import numbers_of
 from .tensors import strides
 
 
+# The strides of a copy, as numbers.
+@documented("whose results are copies")
+def _(c: Case) -> bool:
+    of = c.named(" ".join(re.findall(r"= (x\d+)\.stride\(", c.statement)))
+    mapped = c.named(" ".join(re.findall(r"^(x\d+) = t\.vmap\(", c.history, re.M)))
+    return c.aspect == "values" and any(x is y for x in of for y in mapped)
+
+
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return (

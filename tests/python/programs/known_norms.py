@@ -9,9 +9,10 @@ from unittest import mock
 import torch
 from torch.autograd.graph import Node
 
-from .case import Case, documented, graph_of
+from .case import CHANGED, Case, documented, graph_of, names_changed
 from .elements import all_that_differ
 from .exact import is_result_of, may_be_rounding
+from .known_saved import KEEPS, reported
 from .tensors import largest
 
 
@@ -48,14 +49,30 @@ def _(c: Case) -> bool:
     return running and "nan" in c.difference.ours and "inf" in c.difference.theirs
 
 
+# A row-major copy is kept of what lies in another order.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = .*\bRMSNorm\(", c.history, re.M)
+    calls = "|".join([*layers, "rms_norm"])
+    given = c.named("\n".join(re.findall(rf".*\b(?:{calls})\(.*", c.history)))
+    apart = [x for x in given if x._version and not x.is_contiguous()]
+    written = any(names_changed(c.difference.theirs, x) for x in apart)
+    steps = {n.name() for n, _ in reported(c)}
+    known = steps and steps <= {"PowBackward0", "MulBackward0"}
+    return bool(known) and written and c.only_theirs_raises(CHANGED)
+
+
 # Its third derivative: ours is that of what it is made of.
 @documented("**Third derivatives** of `batch_norm`")
 def _(c: Case) -> bool:
-    if c.aspect != "values" or not c.derives("NativeBatchNormBackwardBackward"):
+    twice = c.derives("NativeLayerNorm") and c.history.count("create_graph=True") > 1
+    if c.aspect != "values" or not (twice or c.derives("NativeBatchNormBackwardBackward")):
         return False
     with (
         mock.patch.object(torch.nn.functional, "batch_norm", batch_norm_by_steps),
         mock.patch.object(torch.nn.functional, "instance_norm", instance_norm_by_steps),
+        mock.patch.object(torch.nn.functional, "layer_norm", layer_norm_by_steps),
+        mock.patch.object(torch, "layer_norm", layer_norm_by_steps),
     ):
         return is_result_of(c, c.history + "\npass")
 
@@ -90,6 +107,12 @@ def instance_norm_by_steps(
             input, weight, bias, running_mean, running_var, False, momentum, eps, False
         )
     return by_steps(input, list(range(2, input.dim())), weight, bias, eps)
+
+
+def layer_norm_by_steps(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    y = by_steps(input, list(range(-len(normalized_shape), 0)), None, None, eps)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
 
 
 def by_steps(input, dims: list[int], weight, bias, eps: float) -> torch.Tensor:

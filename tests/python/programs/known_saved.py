@@ -20,156 +20,22 @@ from .case import (
     is_derivative,
     names_changed,
 )
+from .kept import (
+    ATTENTION,
+    COPIED_IN_PLACE,
+    KEPT_BY_PRODUCTS,
+    KEPT_BY_PYTORCH_ALONE,
+    KEPT_FOR,
+    KEPT_FOR_RESULT,
+)
 
 KEEPS = "**What an op keeps**"
-
-# What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
-# are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
-KEPT_BY_PYTORCH_ALONE = {
-    "AdaptiveAvgPool2DBackward0": "self",
-    "AdaptiveAvgPool3DBackward0": "self",
-    "AdaptiveMaxPool2DBackward0": "self|result1",
-    "AdaptiveMaxPool3DBackward0": "self|result1",
-    "AdaptiveMaxPool2DBackwardBackward0": "indices",
-    "AdaptiveMaxPool3DBackwardBackward0": "indices",
-    "AddbmmBackward0": "batch1",
-    "AminmaxBackward0": "min|max",
-    "AvgPool2DBackward0": "self",
-    "AvgPool3DBackward0": "self",
-    "CdistBackward0": "x1|x2|result",
-    "CholeskySolveBackward0": "self",
-    "CopysignBackward0": "result",
-    "CummaxBackward0": "self",
-    "CumminBackward0": "self",
-    "DistBackward0": "self|other",
-    "DivBackward2": "self|other",
-    "EluBackward1": "result",
-    "EluBackwardBackward0": "self_or_result",
-    "FractionalMaxPool2DBackward0": "self|result1",
-    "FractionalMaxPool3DBackward0": "self|result1",
-    "FractionalMaxPool2DBackwardBackward0": "indices",
-    "FractionalMaxPool3DBackwardBackward0": "indices",
-    "GatherBackward0": "self",
-    "IndexAddBackward0": "source",
-    "IndexCopyBackward0": "source",
-    "IndexBackward0": "indices",
-    "IndexPutBackward0": "indices",
-    "IndexPutImplBackward0": "indices",
-    "MaxBackward0": "indices",
-    "MkldnnRnnLayerBackward0": r"result\d",
-    "MultiMarginLossBackward0": "weight",
-    "MaxPool2DWithIndicesBackward0": "self",
-    "MaxPool2DWithIndicesBackwardBackward0": "self|indices",
-    "MinBackward0": "indices",
-    "MaxPool3DWithIndicesBackward0": "self|result1",
-    "MaxPool3DWithIndicesBackwardBackward0": "indices",
-    "LeakyReluBackward1": "result",
-    "LinalgHouseholderProductBackward0": "input|result",
-    "LinalgLstsqBackward0": "solution",
-    "LinalgSlogdetBackward0": "sign",
-    "LogSoftmaxBackwardDataBackward0": "grad_output",
-    "MaskedScatterBackward0": "mask",
-    "MaskedSelectBackward0": "self|mask",
-    "NansumBackward0": "self",
-    "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
-    "NativeLayerNormBackward0": "bias",
-    "NextafterBackward0": "self|other",
-    "NllLossBackward0": "self|target|weight|total_weight",
-    "NllLoss2DBackward0": "self|target|weight|total_weight",
-    "PdistBackward0": "self",
-    "PowBackward1": "result",
-    "PowBackward2": "exponent",
-    "ProdBackward0": "result",
-    "ProdBackward1": "result",
-    "PutBackward0": "source",
-    "ReflectionPad1DBackward0": "self",
-    "ReflectionPad2DBackward0": "self",
-    "ReflectionPad3DBackward0": "self",
-    "RemainderBackward1": "other",
-    "ReplicationPad1DBackward0": "self",
-    "ReplicationPad2DBackward0": "self",
-    "ReplicationPad3DBackward0": "self",
-    "RreluWithNoiseBackward0": "self",
-    "SgnBackward0": "self|result",
-    "SpecialXlog1PyBackward0": "other",
-    "StdMeanBackward0": "result0",
-    "TakeBackward0": "self",
-    "TriangularSolveBackward0": "self",
-    "VarMeanBackward0": "result0",
-}
-# Whose result, in place, is computed apart here and then copied: a later write does not reach what is kept.
-COPIED_IN_PLACE = ("CumprodBackward0", "IndexReduceBackward0", "ScatterReduceBackward0")
-# What ours look at only where the gradient of one result arrives, by its number: the sign of a determinant has none.
-KEPT_FOR_RESULT = {
-    ("LinalgSlogdetBackward0", "A"): 1,
-    ("LinalgSlogdetBackward0", "LU"): 1,
-    ("LinalgSlogdetBackward0", "pivots"): 1,
-    ("LinalgSlogdetBackward0", "sign"): 1,
-    ("StdMeanBackward0", "self"): 0,
-    ("VarMeanBackward0", "self"): 0,
-}
-# What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
-KEPT_FOR = {
-    ("AddcdivBackward0", "tensor2"): [1, 2],
-    ("AddbmmBackward0", "batch2"): [1],
-    ("AddcdivBackward0", "tensor1"): [1, 2],
-    ("AddcmulBackward0", "tensor1"): [1, 2],
-    ("AddcmulBackward0", "tensor2"): [1, 2],
-    ("AddmmBackward0", "mat1"): [2],
-    ("AddmmBackward0", "mat2"): [1],
-    ("AddmvBackward0", "mat"): [2],
-    ("AddmvBackward0", "vec"): [1],
-    ("AddrBackward0", "vec1"): [1, 2],
-    ("AddrBackward0", "vec2"): [1, 2],
-    ("BaddbmmBackward0", "batch1"): [2],
-    ("BaddbmmBackward0", "batch2"): [1],
-    ("BmmBackward0", "mat2"): [0],
-    ("BmmBackward0", "self"): [1],
-    ("BinaryCrossEntropyWithLogitsBackward0", "target"): [0],
-    ("CholeskySolveBackward0", "result"): [1],
-    ("ConvolutionBackward0", "input"): [1],
-    ("ConvolutionBackward0", "weight"): [0],
-    ("DotBackward0", "self"): [1],
-    ("DotBackward0", "tensor"): [0],
-    ("FmodBackward1", "other"): [1],
-    ("FmodBackward1", "self"): [1],
-    ("HardshrinkBackwardBackward0", "self"): [0],
-    ("HardtanhBackwardBackward0", "self"): [0],
-    ("IndexAddBackward0", "index"): [1],
-    ("LdexpBackward0", "result"): [1],
-    ("LeakyReluBackwardBackward0", "self"): [0],
-    ("LinalgLstsqBackward0", "b"): [0],
-    ("LinalgLuSolveBackward0", "result"): [0],
-    ("LinalgSolveExBackward0", "A"): [],
-    ("LinalgSolveExBackward0", "result"): [0],
-    ("LinalgSolveTriangularBackward0", "result"): [0],
-    ("MmBackward0", "mat2"): [0],
-    ("MmBackward0", "self"): [1],
-    ("MvBackward0", "self"): [1],
-    ("MvBackward0", "vec"): [0],
-    ("NativeBatchNormBackwardBackward0", "grad_out"): [2],
-    ("NativeBatchNormBackwardBackward0", "input"): [],
-    ("NativeBatchNormBackwardBackward0", "weight"): [0],
-    ("NativeLayerNormBackward0", "input"): [0, 1],
-    ("NativeLayerNormBackward0", "weight"): [0],
-    ("NativeLayerNormBackwardBackward0", "grad_out"): [4],
-    ("NativeLayerNormBackwardBackward0", "input"): [],
-    ("NativeLayerNormBackwardBackward0", "weight"): [0],
-    ("SoftshrinkBackwardBackward0", "self"): [0],
-    ("TriangularSolveBackward0", "solution"): [1],
-    ("TrilinearBackward0", "i1"): [1],
-    ("TrilinearBackward0", "i2"): [],
-    ("TrilinearBackward0", "i3"): [0, 1],
-}
-ATTENTION = "ScaledDotProductFlashAttentionForCpuBackward0"
-# The same of attention in float64 on a GPU, where it is made of products, in PyTorch too.
-KEPT_BY_PRODUCTS = {"query": [1], "key": [0], "value": [0, 1], "output": [], "attn_mask": []}
 
 
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    changed = reported(c)
-    alone = all(is_kept_by_pytorch_alone(c, *kept) for kept in changed)
+    changed, used = reported(c), something_arrives_at(c)
+    alone = all(n not in used or is_kept_by_pytorch_alone(c, n, what) for n, what in changed)
     return c.only_theirs_raises(CHANGED) and len(changed) > 0 and alone
 
 
@@ -286,6 +152,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_exponent <= 1
         case "CumprodBackward0" | "LogcumsumexpBackward0":  # that of a number is the number
             return not node._input_metadata[0].shape
+        case "IndexFillBackward1":  # ours is a copy without repetitions where the value's is asked
+            return what == "index" and node.next_functions[1][0] is not None
         case "ScatterReduceBackward0" | "IndexReduceBackward0":
             if what == "self" and not node._saved_include_self:  # it takes no part
                 return True
@@ -378,7 +246,8 @@ COPIED_IN_ORDER = {
 def _(c: Case) -> bool:
     if not c.only_theirs_raises(CHANGED):
         return False
-    kept = {(n.name(), what) for n, what in reported(c)}
+    others = [k for k in reported(c) if not is_kept_by_pytorch_alone(c, *k)]
+    kept = {(n.name(), what) for n, what in others}
     copied = bool(kept) and kept <= COPIED_IN_ORDER
     copied = copied or (kept == {("MulBackward0", "other")} and c.derives("LogSoftmax"))
     written = [x for x in c.tensors.values() if x._version and not x.is_contiguous()]
@@ -390,6 +259,46 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     again = "create_graph=True" in c.statement and c.only_theirs_raises(CHANGED)
     return again and {(n.name(), what) for n, what in reported(c)} == {(ATTENTION, "output")}
+
+
+# Its steps are an op each here: what was not asked of them has forgotten nothing.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    asked = re.search(r"\.backward\(.*inputs=\[", c.history) is not None
+    alone = [is_kept_by_pytorch_alone(c, n, what) or is_in_steps(n) for n, what in c.forgotten]
+    return asked and len(alone) > 0 and all(alone) and c.only_theirs_raises(SECOND_TIME)
+
+
+def is_in_steps(node: Node) -> bool:
+    """Whether ours adds the outer product, or the bias of a transposed convolution, by a node of its own."""
+    transposed = node.name() == "ConvolutionBackward0" and node._saved_transposed
+    return transposed or node.name() == "AddrBackward0"
+
+
+# The norms of rows, and what they are scaled by, are steps of double precision here.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    steps = {
+        "AbsBackward0",
+        "DivBackward0",
+        "LinalgVectorNormBackward0",
+        "MulBackward0",
+        "RenormBackward0",
+        "SgnBackward0",
+    }
+    nodes = {n.name() for n, _ in reported(c)}
+    rows = re.search(r"\brenorm_?\(", c.history) is not None
+    return rows and bool(nodes) and nodes <= steps and c.only_theirs_raises(CHANGED)
+
+
+# A running product of what was converted first: of that a copy is kept.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    products = [n for x in c.derived for n in graph_of(x) if n.name() == "CumprodBackward0"]
+    copies = any(dtype_at(n) != dtype_at(n.next_functions[0][0]) for n in products)
+    steps = {("CumprodBackward0", "self"), ("DivBackward0", "other")}
+    kept = {(n.name(), what) for n, what in reported(c)}
+    return copies and c.only_theirs_raises(CHANGED) and bool(kept) and kept <= steps
 
 
 # Indices of which PyTorch keeps a row-major copy.
@@ -405,6 +314,29 @@ def _(c: Case) -> bool:
     sources = re.findall(r"\.index_(?:add|copy)_\([^,]+, x\d+, (?:source=)?(x\d+)", c.history)
     changed = any(names_changed(c.difference.theirs, x) for x in c.named(" ".join(sources)))
     return changed and c.derives("torch::autograd::CopySlices") and c.only_theirs_raises(CHANGED)
+
+
+# The same of the index at which a value that requires grad was filled in.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    calls = r"\.index_fill_\([^,]+, (?:index=)?(x\d+), (?:value=)?(x\d+)"
+    filled = [i for i, v in re.findall(calls, c.history) if wants_grad(c, v)]
+    changed = any(names_changed(c.difference.theirs, x) for x in c.named(" ".join(filled)))
+    return changed and c.derives("torch::autograd::CopySlices") and c.only_theirs_raises(CHANGED)
+
+
+def wants_grad(c: Case, name: str) -> bool:
+    return any(x.requires_grad for x in c.named(name))
+
+
+# Circular padding, which PyTorch writes part by part, each with a node that it frees.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = .*(?:Circular|circular)", c.history, re.M)
+    padded = "|".join([*layers, r"pad(?=\(.*circular)"])
+    others = all(is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
+    hidden = c.derives("torch::autograd::CopySlices") and c.passes(f"(?:{padded})")
+    return hidden and others and c.only_theirs_raises(SECOND_TIME)
 
 
 # A number that is divided by.
@@ -467,8 +399,17 @@ def _(c: Case) -> bool:
 # A vector that mv has made a matrix of, or a batch that addbmm has, keeps what it was when it was multiplied.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    changed = "requires_grad_(False)" in c.history and c.difference.theirs == "False"
+    later = re.search(r"\bx\d+\.(requires_grad_\(False\)|detach_\(\))", c.history) is not None
+    changed = later and c.difference.theirs == "False"
     return changed and c.aspect == "requires_grad" and c.derives("Mv", "Addbmm")
+
+
+# Of the weight of linear PyTorch keeps a view, which goes on to require grad.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    frozen = re.search(r"\b[mx]\d+[\w.]*\.requires_grad_\(False\)", c.history) is not None
+    more = c.aspect == "requires_grad" and c.difference.ours == "False" and is_derivative(c)
+    return frozen and more and c.derives("Addmm", "Mm")
 
 
 # The other way round: a matrix that a system from the right has been solved by was turned first.
@@ -484,6 +425,15 @@ def _(c: Case) -> bool:
     unknown = c.aspect == "type" and c.difference.ours == "None"
     unknown = unknown or c.aspect == "length" or c.only_ours_raises(UNUSED)
     return unknown and any(serves(n) for x in c.derived for n in graph_of(x))
+
+
+# The other way round: distances, of which the second derivative here is made of their gradient's steps.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    named = re.escape(c.difference.place.removesuffix(".grad"))
+    distances = re.search(rf"^{named} = .*\bcdist\(", c.history, re.M) is not None
+    unknown = c.aspect == "type" and c.difference.theirs == "None"
+    return unknown and distances and is_derivative(c) and "create_graph=True" in c.history
 
 
 @documented(KEEPS)

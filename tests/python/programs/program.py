@@ -139,11 +139,13 @@ class Program:
         before = len(self.lines)
         self._write(opening + ":")
         outer, self._indent = self._indent, self._indent + "    "
-        with eval(opening.removeprefix("with "), self.names):
-            fill()
-        self._indent = outer
-        if len(self.lines) == before + 1:
-            self.lines.pop()
+        try:
+            with eval(opening.removeprefix("with "), self.names):
+                fill()
+        finally:  # what was to be in it may be refused
+            self._indent = outer
+            if len(self.lines) == before + 1:
+                self.lines.pop()
 
     def _next(self, prefix: str) -> str:
         return f"{prefix}{self._count + 1}"

@@ -272,6 +272,21 @@ x1, x2 = t.tensor([1.0, 2.0], requires_grad=True), t.tensor([1.0, 2.0])
 x3, = t.autograd.grad(t.atan2(x1, x2).sum(), x1, create_graph=True)
 """,
     ),
+    "a gradient of atan2 by integers": (
+        "atan2",
+        """
+x1, x2 = t.tensor([1.0, 2.0], requires_grad=True), t.tensor([1, 2], dtype=t.int8)
+t.atan2(x1, x2).sum().backward()
+""",
+    ),
+    "a second derivative of a half power that is NaN": (
+        "Tensor.pow",
+        """
+x1 = t.tensor([-0.0, 4.0], requires_grad=True)
+x3, = t.autograd.grad(x1.pow(0.5).sum(), x1, create_graph=True)
+x3.sum().backward()
+""",
+    ),
     "an arc sine far from the ends": (
         "asin",
         """

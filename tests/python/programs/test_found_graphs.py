@@ -261,6 +261,220 @@ t.nn.functional.grid_sample(x1, x4, padding_mode='reflection', align_corners=Tru
 x5 = x4.detach().requires_grad_()
 t.nn.functional.grid_sample(x1, x5, padding_mode='border', align_corners=True).sum().backward(create_graph=True)
 """,
+    "the weight of rms_norm is written, and its gradient alone is asked": """
+m1 = t.nn.RMSNorm(6)
+x2 = t.arange(6).to(t.float32).reshape((1, 6))
+x3 = m1(x2)
+m1.load_state_dict(m1.state_dict())
+x3.sum().backward()
+""",
+    "what rms_norm has put in another order is written": """
+x1 = t.ones(2, 2, 1).permute((1, 0, 2)).requires_grad_()
+x2 = t.nn.functional.rms_norm(x1, (1,))
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(2)
+x3.sum().backward()
+""",
+    "what lies before a norm of order 0 is written": """
+x1 = t.tensor([[0.0]], dtype=t.float64)
+x2 = t.tensor([[1.0]], dtype=t.float64, requires_grad=True)
+x3 = x2 / 2
+x4 = t.linalg.solve_triangular(x3, x1, upper=False)
+x3[x3 > 0] = 1.0
+x5 = t.nn.functional.triplet_margin_loss(x4, x4, x4, p=0.0)
+x5.backward()
+""",
+    "the index of a filled value is written": """
+x1, x2 = t.zeros(2), t.tensor([0])
+x3 = t.tensor(0.0, requires_grad=True)
+x1.index_fill_(0, x2, x3)
+x2.fill_(1)
+x1.sum().backward()
+""",
+    "the index of a value filled into a view is written": """
+x1, x2 = t.zeros(2), t.tensor([0])
+x3 = t.tensor(0.0, requires_grad=True)
+x1[:].index_fill_(0, x2, x3)
+x2.fill_(1)
+x1.sum().backward()
+""",
+    "integers are filled with what requires grad": """
+x1 = t.tensor(1.0, requires_grad=True)
+x2 = t.tensor([[0]], dtype=t.int16).index_fill(0, t.tensor(0), x1)
+""",
+    "8-bit integers get a slice that requires grad": """
+x1 = t.tensor([1.0], requires_grad=True)
+x2 = t.tensor([[0]], dtype=t.int8).select_scatter(x1, 0, 0)
+""",
+    "a gradient with a graph stays itself in another order": """
+m1 = t.nn.Conv2d(4, 1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x1 = m1(t.ones(1, 4, 1, 1))
+x1.sum().backward(create_graph=True)
+m1.to(memory_format=t.channels_last)
+m1.double()
+""",
+    "a batch is taken out of the graph after addbmm": """
+x1, x2 = t.ones(1, 1, 1, requires_grad=True), t.ones(1, 1, 1, requires_grad=True)
+x3 = t.addbmm(t.zeros(1), x2, x1)
+x2.detach_()
+x3.backward(create_graph=True)
+""",
+    "the weight of a linear layer is frozen after it": """
+m1 = t.nn.Linear(1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x1 = t.ones(1, 1, requires_grad=True)
+x2 = m1(x1)
+m1.requires_grad_(False)
+x2.backward(create_graph=True)
+""",
+    "circular padding goes backward twice": """
+x1 = t.ones(1, 1, 3, requires_grad=True)
+x2 = t.nn.functional.pad(x1, (1, 0), mode='circular').sum()
+x2.backward()
+x2.backward()
+""",
+    "a layer of circular padding goes backward twice": """
+m1 = t.nn.CircularPad1d(0)
+x1 = t.ones(1, 1, 3, requires_grad=True)
+x2 = m1(x1).sum()
+x2.backward()
+x2.backward()
+""",
+    "a convolution's weight is written, by which alone was derived": """
+x1, x2 = t.ones(2, 1, 4), t.ones(2, 1, 1, requires_grad=True)
+x3 = t.conv1d(x1, x2)
+x4, = t.autograd.grad((x3 * x3).mean(), x2, create_graph=True)
+with t.no_grad():
+    x2.mul_(1)
+x4.square().sum().backward()
+""",
+    "a convolved constant is written after the gradient of a sum": """
+x1, x2 = t.ones(2, 1, 4, requires_grad=True), t.ones(1, 1, 2, requires_grad=True)
+x3 = t.conv_transpose1d(x1, x2)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(1)
+x4.square().sum().backward()
+""",
+    "what was converted before a running product is written": """
+x1 = t.tensor([[2.25, 2.25], [-2.25, 1.75]], requires_grad=True)
+x2 = x1.cumprod(0, dtype=t.float64)
+x3, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(1)
+x3.square().sum().backward()
+""",
+    "a constant slope of hardswish's is written": """
+x1 = t.tensor([[-1.93]], requires_grad=True)
+x2 = t.nn.functional.hardswish(x1)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+with t.no_grad():
+    x1.mul_(1)
+x3.square().sum().backward()
+""",
+    "the second derivative of layer_norm by its bias alone": """
+x1 = t.tensor([[1.0, 2.0]], requires_grad=True)
+x2 = t.tensor([1.0, 2.0], requires_grad=True)
+x3 = t.nn.functional.layer_norm(x1, (2,), bias=x2)
+x4, = t.autograd.grad(x3.sum(), x2, create_graph=True)
+x5, = t.autograd.grad(x4.square().sum(), x2, create_graph=True)
+""",
+    "the target of binary_cross_entropy is written, by which alone is derived": """
+x1, x2 = t.tensor([0.5]), t.tensor([0.0], requires_grad=True)
+x3 = t.nn.functional.binary_cross_entropy(x1, x2)
+with t.no_grad():
+    x2.fill_(1.0)
+x3.backward()
+""",
+    **{
+        f"{name} is written between its derivatives": f"""
+x1, x2 = t.tensor([0.25, 0.75], requires_grad=True), t.tensor([0.5, 0.125], requires_grad=True)
+x3 = {call}
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+with t.no_grad():
+    {written}.mul_(1)
+x4.square().sum().backward()
+"""
+        for name, call, written in [
+            ("the input of mse_loss", "t.nn.functional.mse_loss(x1, x2)", "x1"),
+            ("the target of smooth_l1_loss", "t.nn.functional.smooth_l1_loss(x1, x2)", "x2"),
+            ("the target of huber_loss", "t.nn.functional.huber_loss(x1, x2)", "x2"),
+            ("the input of soft_margin_loss", "t.nn.functional.soft_margin_loss(x1, x2)", "x1"),
+            (
+                "the target of binary_cross_entropy",
+                "t.nn.functional.binary_cross_entropy(x1, x2)",
+                "x2",
+            ),
+            ("the weight of prelu", "t.nn.functional.prelu(x1.expand(1, 2), x2)", "x2"),
+            ("the factor of addcdiv", "t.addcdiv(t.zeros(2), x1, x2)", "x2"),
+            ("the input of logsigmoid", "t.nn.functional.logsigmoid(x1)", "x1"),
+            ("the input of softplus", "t.nn.functional.softplus(x1)", "x1"),
+            ("what renorm has scaled", "t.renorm(x1[None], 2, 0, 0.5)", "x1"),
+            ("a side of atan2", "t.atan2(x1, x2.detach())", "x2"),
+        ]
+    },
+    "operands of which others are derived are written": """
+x1, x2 = t.tensor([0.25, 0.75], requires_grad=True), t.tensor([0.5, 0.125], requires_grad=True)
+x3, x4 = t.remainder(x1, x2), t.vdot(x1, x2)
+with t.no_grad():
+    x1.mul_(1)
+x5, = t.autograd.grad(x3.sum(), x1)
+x6, = t.autograd.grad(x4, x1)
+""",
+    "an outer product is added after the gradient by the sum": """
+x1, x2 = t.ones(2, 2, requires_grad=True), t.ones(2, requires_grad=True)
+x3 = t.addr(x1, t.ones(2), x2).sum()
+x3.backward(inputs=[x1])
+x3.backward()
+""",
+    "what the second derivative of a square leads to": """
+x1 = t.ones(1, 1, 1, requires_grad=True)
+m1 = t.nn.Conv1d(1, 1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x2 = m1(x1)
+x3, = t.autograd.grad(x2.square(), x2, create_graph=True)
+(x3 * x3).backward(create_graph=True)
+x4, = t.autograd.grad(x1.grad.sum(), x3, create_graph=True)
+t.autograd.backward([x4])
+x2.backward()
+""",
+    "an area of no windows goes backward": """
+x1 = t.ones(1, 1, 1, 1, requires_grad=True)
+x2 = t.nn.functional.interpolate(x1, scale_factor=(0.0, 0.0), mode='area')
+x2.sum().backward()
+""",
+    "statistics require grad after batch_norm": """
+x1, x2 = t.ones(2, 3, requires_grad=True), t.ones(3)
+x3 = t.nn.functional.batch_norm(x1, x2, x2, training=False)
+x2.requires_grad_()
+x3.square().sum().backward(create_graph=True)
+""",
+    "a transposed convolution goes backward after its bias did": """
+x1, x2 = t.ones(1, 1, 2, requires_grad=True), t.ones(1, 1, 2, requires_grad=True)
+x3 = t.ones(1, requires_grad=True)
+x4 = t.conv_transpose1d(x1, x2, x3).sum()
+x4.backward(inputs=[x3])
+x4.backward()
+""",
+    "a convolution goes backward after its bias did": """
+x1, x2 = t.ones(1, 1, 2, requires_grad=True), t.ones(1, 1, 2, requires_grad=True)
+x3 = t.ones(1, requires_grad=True)
+x4 = t.conv1d(x1, x2, x3).sum()
+x4.backward(inputs=[x3])
+x4.backward()
+""",
+    "another result of aminmax was asked": """
+x1 = t.tensor([-2.0, 3.0, -1.0], requires_grad=True)
+x2, x3 = x1.aminmax(dim=-1)
+x4 = x3.exp().sum()
+x4.backward(inputs=[x2])
+x4.backward()
+""",
+    "the second derivative of group_norm by its weight alone": """
+x1, x2 = t.tensor([[0.25, 0.75]]), t.ones(2, requires_grad=True)
+x3 = t.nn.functional.group_norm(x1, 1, x2)
+x4, = t.autograd.grad(x3.sum(), x2, create_graph=True)
+x4.square().sum().backward()
+""",
     "no images are convolved, whatever their size": """
 x1 = t.zeros(0, 1, 0, 1, requires_grad=True)
 x2 = t.ones(2, 1, 1, 2, requires_grad=True)

@@ -219,6 +219,24 @@ x2, x3 = t.split(x1, 2)
 with t.no_grad():
     x2.subtract_(1e+30, alpha=3)
 """,
+    "rms_norm keeps the order of images": """
+x1 = t.ones(2, 3, 2, 4).contiguous(memory_format=t.channels_last)
+x2 = t.nn.functional.rms_norm(x1, (4,))
+x3 = t.nn.functional.rms_norm(x1, (2, 4), t.ones(2, 4)).is_contiguous(memory_format=t.channels_last)
+x4 = t.nn.functional.rms_norm(x1[:, :1], (4,)).stride()
+x5 = t.nn.functional.rms_norm(x1.double().requires_grad_(), (3, 2, 4))
+x6 = t.nn.functional.rms_norm(x1.permute((0, 2, 3, 1)), (3,))
+x5.square().sum().backward()
+""",
+    "isin of elements in another order": """
+x1 = t.tensor([[0.0, 1.0], [2.0, 3.0]]).permute((1, 0))
+x2 = t.isin(x1, x1)
+""",
+    "the strides of what vmap gives": """
+x1 = t.tensor([[0.0, 0.0]])
+x2 = t.vmap(lambda a: a, out_dims=1)(x1)
+n3, n4 = x2.stride()
+""",
 }
 
 

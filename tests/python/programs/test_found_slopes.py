@@ -137,6 +137,76 @@ x2, x3 = x1.slogdet()
 x2.sum().backward()
 x3.backward()
 """,
+    "atan2 of integers whose squares overflow": """
+x1, x2 = t.tensor([[127]], dtype=t.int8), t.tensor(0.0, requires_grad=True)
+x3 = t.atan2(x1, x2)
+x3.backward()
+x4 = t.atan2(x2, t.tensor([300], dtype=t.int16))
+x4.backward()
+""",
+    "a third derivative of layer_norm": """
+x1 = t.tensor([[0.0, 0.25, 0.5]], dtype=t.float64, requires_grad=True)
+x2 = t.nn.functional.layer_norm(x1, (3,))
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.square().sum(), x1, create_graph=True)
+(x4 * t.tensor([[-1.0, 1.0, 3.0]], dtype=t.float64)).sum().backward()
+""",
+    "the mean of infinities and of what cancels beside the variance": """
+x1 = t.tensor([[t.inf, -1e+30], [0.0, 0.0], [0.0, 1e+30]], dtype=t.float64)
+x2, x3 = t.var_mean(x1, 0)
+""",
+    "a half power where the root's slopes have signs of their own": """
+x1 = t.tensor([-0.0, 0.0, -t.inf, 4.0], requires_grad=True)
+x2 = x1**0.5
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x4.sum().backward()
+""",
+    "a Hessian that overflows on the way": """
+x1 = t.arange(15).mul(43).remainder(101).sub(50).to(t.float64).div(8)
+x2 = x1.exp()
+x3 = t.func.hessian(lambda a: a.exp().prod())(x2).contiguous().clone()
+""",
+    "the gradient by distances of the gradient of these": """
+x1 = t.tensor([[0.5]], requires_grad=True)
+x2 = t.div(x1, 2)
+x3 = t.cdist(x2, x1, compute_mode='use_mm_for_euclid_dist')
+x4, = t.autograd.grad(x3, x1, create_graph=True)
+x4.backward(inputs=[x3])
+""",
+    "a weight that is NaN in the middle of a histogram": """
+x1 = t.tensor([[[0.0]]])
+x3, x4 = x1.histogram(weight=True % x1)
+""",
+    "a scatter into memory before a slice": """
+x1 = t.tensor([0.0, 0.5, 1.0])[1:].requires_grad_()
+x2 = t.tensor([7.0], requires_grad=True)
+x3 = t.as_strided_scatter(x1, x2, (1,), (1,), 0)
+x3.backward(t.tensor([2.0, 3.0]))
+x4 = t.as_strided_scatter(x1, x2, (1,), (1,), 1)
+x4.backward(t.tensor([2.0, 3.0]))
+""",
+    "the product of a row of no bools with a vector of none": """
+x1, x2 = t.zeros((1, 0), dtype=t.bool), t.zeros((0,), dtype=t.bool)
+x3 = x1.inner(x2)
+""",
+    "the gradient of a hypotenuse that overflows on the way": """
+x1 = t.tensor([[0.5], [1e30]], requires_grad=True)
+x2 = t.hypot(x1, x1)
+x3, = t.autograd.grad(x2.square().sum(), x1, create_graph=True)
+""",
+    "a row of a layer's weight whose squares overflow": """
+x2 = t.tensor([[1e30, 0], [3, 4]])
+m1 = t.nn.Embedding(2, 2, max_norm=1.0).apply(lambda m: [w.data.copy_(x2) for w in m.parameters()])
+x1 = m1(t.tensor([[0, 1]]))
+""",
+    "the gradient by a huge logcumsumexp": """
+x1 = t.tensor([[1e+30]], requires_grad=True)
+x2 = t.logcumsumexp(x1, 0)
+x2.retain_grad()
+x3, = t.autograd.grad(x2.mul(2), x1, create_graph=True)
+x3.backward()
+""",
 }
 
 

@@ -46,6 +46,14 @@ def test_what_an_older_pytorch_lacks_is_not_written(text, monkeypatch):
     assert text not in written()
 
 
+def test_a_block_of_which_everything_is_refused_is_not_written():
+    p = Program(0)
+    with pytest.raises(Refused):
+        p.block("with t.no_grad()", lambda: p.existing())
+    p.line("x1 = t.ones(1)")
+    assert p.lines == ["x1 = t.ones(1)"]
+
+
 @pytest.mark.parametrize("f", [pytest.param(f, id=f.name) for f in calls.FUNCTIONS])
 def test_every_function_gets_arguments_that_pytorch_takes(f):
     for seed in range(100):
@@ -323,6 +331,41 @@ def test_what_rounding_leaves_is_not_known_to_differ_where_it_is_wrong(program, 
 
     monkeypatch.setattr(dt.nn.functional, "batch_norm", wrong)
     assert compare(program).place == "x1.grad"
+
+
+# Gradients in which nothing cancels, small ones among them, and some beside those in which much does.
+FAINT = {
+    "mean": "x1 = t.arange(81.0, dtype=t.float64).requires_grad_()\nt.mean(x1).backward()",
+    "exp": "x1 = t.tensor([-3.0, 0.5], requires_grad=True)\nt.exp(x1).sum().backward()",
+    "div": """
+x1, x2 = t.tensor([3.0], dtype=t.float64, requires_grad=True), t.tensor([1e3], dtype=t.float64)
+t.div(x1, x2).sum().backward()""",
+    "softmax": """
+x1 = t.tensor([1.0, -2.0, 0.5], dtype=t.float64, requires_grad=True)
+x2 = (t.softmax(x1, 0) * t.tensor([1e-3, 2e-3, 4e-3], dtype=t.float64)).sum()
+x2.backward()""",
+    "mul": """
+x1 = t.tensor([1.0, 2.0], dtype=t.float64, requires_grad=True)
+x2 = x1 / x1
+t.mul(x1, x2 - 1 + 1e-3).sum().backward()""",
+    "sub": """
+x1 = t.tensor([1e8, 3.0], dtype=t.float64, requires_grad=True)
+x2 = x1.square() - t.sub(x1, 1e-5).square()
+x2.sum().backward()""",
+}
+
+
+@pytest.mark.parametrize("name", FAINT)
+def test_a_faint_fault_of_a_gradient_is_no_rounding(name, monkeypatch):
+    assert compare(FAINT[name]) is None
+    op = getattr(dt, name)
+
+    def wrong(*given):
+        y = op(*given)
+        return y + 0.003 * (y - y.detach())
+
+    monkeypatch.setattr(dt, name, wrong)
+    assert compare(FAINT[name]).place == "x1.grad"
 
 
 # ---- workers

@@ -476,6 +476,6 @@ def _convert(p: Parameter, function) -> None:
     if value.is_set_to(p) and value.dtype is p.dtype:
         return
     _ops.tensor_set_data(p, value)
-    if grad is not None:
+    if grad is not None:  # it stays the same tensor, with its place in a graph
         with no_grad():
-            p.grad = function(grad)
+            _ops.tensor_set_data(grad, function(grad))
