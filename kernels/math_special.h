@@ -215,8 +215,8 @@ DT_MATH Product rising_product(double y) {
 }
 
 // Of float: in double, whose digits suffice beside the zeros at 1 and 2 without a series of their
-// own, and without a loop.
-DT_MATH float lgamma(float x) {
+// own, and without a loop. On a GPU only below 0, where CUDA's has lost them.
+DT_MATH float lgamma_through_double(float x) {
   const double wide = double(x), distance = distance_to_integer(wide);
   const bool reflected = wide <= 0.0;
   const double y = reflected ? 1.0 - wide : wide;
@@ -235,6 +235,20 @@ DT_MATH float lgamma(float x) {
   const double result = reflected ? -value : exact;
   return float(sine == 0.0 ? kInfinity : abs(wide) == kInfinity ? kInfinity : result);
 }
+
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
+// Apart, so that what is rare takes no registers of the rest.
+DT_SPECIAL float lgamma_below_zero(float x) {
+  return lgamma_through_double(x);
+}
+DT_MATH float lgamma(float x) {
+  return x > 0.0f ? ::lgammaf(x) : lgamma_below_zero(x);
+}
+#else
+DT_MATH float lgamma(float x) {
+  return lgamma_through_double(x);
+}
+#endif
 
 // At a pole: infinite beside zeros, whose sign says from where they are seen; else undefined.
 DT_MATH double digamma(double x) {
@@ -360,6 +374,7 @@ DT_SPECIAL double bessel_i(double x, double order, double scaled) {
 #endif
 #include "kernels/math_bessel.h"
 #include "kernels/math_gamma.h"
+#include "kernels/math_gamma_float.h"
 
 namespace dt::math {
 
@@ -371,12 +386,22 @@ namespace dt::math {
   }
 #if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
 DT_THROUGH_DOUBLE(erfc)
+#else
+DT_THROUGH_DOUBLE(digamma)
+DT_THROUGH_DOUBLE(trigamma)
 #endif
 DT_THROUGH_DOUBLE(erfcx)
 DT_THROUGH_DOUBLE(ndtri)
-DT_THROUGH_DOUBLE(digamma)
-DT_THROUGH_DOUBLE(trigamma)
 #undef DT_THROUGH_DOUBLE
+
+#if defined(__CUDA_ARCH__) || defined(__CUDACC_RTC__)
+DT_MATH float digamma(float x) {
+  return x > 0.0f ? digamma_above_zero(x) : float(digamma(double(x)));
+}
+DT_MATH float trigamma(float x) {
+  return x > 0.0f ? trigamma_above_zero(x) : float(trigamma(double(x)));
+}
+#endif
 
 DT_MATH float zeta(float s, float q) {
   return float(zeta(double(s), double(q)));

@@ -136,6 +136,22 @@ struct Binomial : Call {
         advance(call->ints[0]) {}
 };
 
+// A shortcut, see run_shortcut: max(-log(1 - u), half of 1's distance to the number before it) /
+// lambd, u as of uniform.
+struct Exponential : Call {
+  const dt_view& y;
+  const dt_view& state;
+  int64_t advance;
+  double lambd;
+
+  explicit Exponential(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        state(call->in[0]),
+        advance(call->ints[0]),
+        lambd(call->floats[0]) {}
+};
+
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
@@ -149,6 +165,7 @@ int32_t choose(const dt_stream* stream, const calls::Choose& call);
 int64_t choose_workspace(const dt_stream* stream, const calls::Choose& call);
 int32_t poisson(const dt_stream* stream, const calls::Poisson& call);
 int32_t binomial(const dt_stream* stream, const calls::Binomial& call);
+int32_t exponential(const dt_stream* stream, const calls::Exponential& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -162,5 +179,6 @@ int32_t bernoulli(const dt_stream* stream, const calls::Bernoulli& call);
 int32_t choose(const dt_stream* stream, const calls::Choose& call);
 int32_t poisson(const dt_stream* stream, const calls::Poisson& call);
 int32_t binomial(const dt_stream* stream, const calls::Binomial& call);
+int32_t exponential(const dt_stream* stream, const calls::Exponential& call);
 
 }  // namespace dt::cuda::kernels

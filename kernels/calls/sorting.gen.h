@@ -79,6 +79,26 @@ struct Searchsorted : Call {
         right(call->ints[0] != 0) {}
 };
 
+// A shortcut, see run_shortcut: adds to y, contiguous int64, how many elements of x, contiguous and
+// one-dimensional, lie in each bin. If equal: in as many bins of equal width between the bounds as
+// y has elements; the last one has its upper bound, and what lies outside is not counted. Else an
+// element is the number of its bin.
+struct CountBins : Call {
+  const dt_view& y;
+  const dt_view& x;
+  bool equal;
+  double low;
+  double high;
+
+  explicit CountBins(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        equal(call->ints[0] != 0),
+        low(call->floats[0]),
+        high(call->floats[1]) {}
+};
+
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
@@ -92,6 +112,7 @@ int32_t cummax(const dt_stream* stream, const calls::ExtremumScan& call);
 // The smallest.
 int32_t cummin(const dt_stream* stream, const calls::ExtremumScan& call);
 int32_t searchsorted(const dt_stream* stream, const calls::Searchsorted& call);
+int32_t count_bins(const dt_stream* stream, const calls::CountBins& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -106,5 +127,6 @@ int32_t cummax(const dt_stream* stream, const calls::ExtremumScan& call);
 // The smallest.
 int32_t cummin(const dt_stream* stream, const calls::ExtremumScan& call);
 int32_t searchsorted(const dt_stream* stream, const calls::Searchsorted& call);
+int32_t count_bins(const dt_stream* stream, const calls::CountBins& call);
 
 }  // namespace dt::cuda::kernels

@@ -155,6 +155,11 @@ int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
   return draw_floating(stream, call);
 }
 
+// The formulas of its steps are vector code.
+int32_t kernels::exponential(const dt_stream*, const calls::Exponential&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+
 int32_t kernels::normal(const dt_stream* stream, const calls::Normal& call) {
   return draw_floating(stream, call);
 }

@@ -92,6 +92,7 @@ void add_kernels(dt_registry* registry) {
   add<run<Choose, kernels::choose>, workspace<Choose, kernels::choose_workspace>>(registry, "choose");
   add<run<Poisson, kernels::poisson>>(registry, "poisson");
   add<run<Binomial, kernels::binomial>>(registry, "binomial");
+  add<run<Exponential, kernels::exponential>>(registry, "exponential");
   add<run<Recurrent, kernels::recurrent>, workspace<Recurrent, kernels::recurrent_workspace>>(registry, "recurrent");
   add<run<RecurrentBackward, kernels::recurrent_backward>, workspace<RecurrentBackward, kernels::recurrent_backward_workspace>>(registry, "recurrent_backward");
   add<run<Reduction, kernels::sum>, workspace<Reduction, kernels::sum_workspace>>(registry, "sum");
@@ -113,6 +114,7 @@ void add_kernels(dt_registry* registry) {
   add<run<ExtremumScan, kernels::cummax>>(registry, "cummax");
   add<run<ExtremumScan, kernels::cummin>>(registry, "cummin");
   add<run<Searchsorted, kernels::searchsorted>>(registry, "searchsorted");
+  add<run<CountBins, kernels::count_bins>>(registry, "count_bins");
   add<run<GridSample, kernels::grid_sample>, workspace<GridSample, kernels::grid_sample_workspace>>(registry, "grid_sample");
   add<run<GridSampleBackward, kernels::grid_sample_backward>, workspace<GridSampleBackward, kernels::grid_sample_backward_workspace>>(registry, "grid_sample_backward");
   add<run<ResampleTaps, kernels::resample_taps>>(registry, "resample_taps");

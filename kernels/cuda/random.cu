@@ -8,6 +8,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/types.cuh"
+#include "kernels/math.h"
 #include "kernels/philox.h"
 
 namespace dt::cuda {
@@ -47,6 +48,23 @@ struct Uniform {
 #pragma unroll
     for (int i = 0; i < kPerBlock<Bits>; ++i)
       y[i] = philox::add(low, philox::multiply(range, philox::uniform(words.bits[i])));
+  }
+};
+
+// In the steps, and so the numbers, of an op for each.
+template <class T>
+struct Exponential {
+  using Value = T;
+  using Bits = dt::Bits<sizeof(T)>;
+  T lambd;
+  __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t, int64_t) const {
+    constexpr T kLeast = sizeof(T) == 8 ? T(0x1p-53) : T(0x1p-24);
+#pragma unroll
+    for (int i = 0; i < kPerBlock<Bits>; ++i) {
+      const T value = -math::log1p(-philox::uniform(words.bits[i]));
+      y[i] = value < kLeast ? kLeast : value;
+      if (lambd != T(1)) y[i] /= lambd;  // division is dear, and most calls have none
+    }
   }
 };
 
@@ -201,6 +219,13 @@ int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
     using T = typename decltype(type)::type;
     const Uniform<T> maker = {static_cast<T>(call.low), static_cast<T>(call.high - call.low)};
     return draw(stream, call, maker);
+  });
+}
+
+int32_t kernels::exponential(const dt_stream* stream, const calls::Exponential& call) {
+  return visit_floating(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    return draw(stream, call, Exponential<T>{static_cast<T>(call.lambd)});
   });
 }
 

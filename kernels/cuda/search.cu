@@ -1,5 +1,7 @@
 // searchsorted: how many elements of a sorted row come before each of the values. A thread for
 // each.
+#include <type_traits>
+
 #include "kernels/calls/sorting.gen.h"
 #include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/launch.cuh"
@@ -29,8 +31,29 @@ struct Search {
   }
 };
 
+// kPlain: a dense row without a sorter, whose length fits 32 bits. What a step takes beside its
+// load is most of the time where rows are in the cache.
+template <class T, bool kPlain>
+__device__ __forceinline__ int64_t place_of(const Search<T>& call, T value, const T* row,
+                                            const int64_t* order) {
+  using Index = std::conditional_t<kPlain, uint32_t, int64_t>;
+  Index begin = 0, length = static_cast<Index>(call.n);
+  while (length > 0) {
+    const Index half = length / 2;
+    T element;
+    if constexpr (kPlain)
+      element = row[begin + half];
+    else
+      element = call.at(row, order, begin + half);
+    const bool is_before = call.right ? !(element > value) : !(element >= value);
+    begin = is_before ? begin + half + 1 : begin;
+    length = is_before ? length - half - 1 : half;
+  }
+  return static_cast<int64_t>(begin);
+}
+
 // Nothing comes behind NaN, as on the CPU.
-template <class T>
+template <class T, bool kPlain>
 __global__ void __launch_bounds__(kThreads) search(const __grid_constant__ Search<T> call) {
   begin_kernel();
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -40,16 +63,7 @@ __global__ void __launch_bounds__(kThreads) search(const __grid_constant__ Searc
   const T value = call.values[offset[0]];
   const T* row = call.sorted + offset[1];
   const int64_t* order = call.sorter ? call.sorter + offset[2] : nullptr;
-  int64_t begin = 0, end = call.n;
-  while (begin < end) {
-    const int64_t middle = begin + (end - begin) / 2;
-    const T element = call.at(row, order, middle);
-    if (call.right ? !(element > value) : !(element >= value))
-      begin = middle + 1;
-    else
-      end = middle;
-  }
-  store_as(call.y, call.y_dtype, i, begin);
+  store_as(call.y, call.y_dtype, i, place_of<T, kPlain>(call, value, row, order));
 }
 
 template <class T>
@@ -75,8 +89,10 @@ int32_t run_search(const dt_stream* stream, const calls::Searchsorted& call) {
                             call.sorter ? call.sorter->strides[last] : 0,
                             call.right,
                             Complaint(stream, call)};
-  return launch(stream, search<T>, dim3(static_cast<unsigned>(divide_up(kernel.count, kThreads))),
-                dim3(kThreads), 0, kernel);
+  const bool is_plain = !call.sorter && kernel.stride == 1 && kernel.n <= INT32_MAX;
+  return launch(stream, is_plain ? search<T, true> : search<T, false>,
+                dim3(static_cast<unsigned>(divide_up(kernel.count, kThreads))), dim3(kThreads), 0,
+                kernel);
 }
 
 }  // namespace

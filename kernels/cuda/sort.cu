@@ -1,5 +1,6 @@
-// sort and order_statistic: radix sorts, which are stable, over (key, position) pairs of rows;
-// CUB's, but for a row that is not long. Few rows are sorted one after the other, many as segments.
+// sort and order_statistic: rows that a block can hold are sorted there (row_sort.cu). Of others,
+// radix sorts, which are stable, over (key, position) pairs of rows; CUB's, but for a row that is
+// not long. Few rows are sorted one after the other, many as segments.
 #include <algorithm>
 
 #include <cub/device/device_radix_sort.cuh>
@@ -12,6 +13,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/order.cuh"
 #include "kernels/cuda/radix_sort.cuh"
+#include "kernels/cuda/row_sort.cuh"
 
 namespace dt::cuda {
 namespace {
@@ -48,7 +50,7 @@ __global__ void __launch_bounds__(kThreads)
   rows.kept.at(static_cast<uint64_t>(row), offset);
   const KeyOf<T> key = key_of(x[offset[0] + at * rows.x_stride]);
   keys[i] = descending ? ~key : key;
-  positions[i] = static_cast<uint32_t>(at);
+  if (positions) positions[i] = static_cast<uint32_t>(at);
 }
 
 // The same of a single row, as a function of the position.
@@ -68,13 +70,15 @@ struct RowBegin {
   __host__ __device__ __forceinline__ int64_t operator()(int64_t row) const { return row * n; }
 };
 
+// Positions are null where nothing but the elements is wanted: keys alone are sorted sooner.
 template <class Key>
 struct Pairs {
   Key* keys;
   uint32_t* positions;
 
-  Pairs(Scratch* scratch, int64_t count)
-      : keys(scratch->take<Key>(count)), positions(scratch->take<uint32_t>(count)) {}
+  Pairs(Scratch* scratch, int64_t count, bool has_positions)
+      : keys(scratch->take<Key>(count)),
+        positions(has_positions ? scratch->take<uint32_t>(count) : nullptr) {}
   Pairs(Key* keys, uint32_t* positions) : keys(keys), positions(positions) {}
 };
 
@@ -99,12 +103,17 @@ int32_t sort_by_digits(const dt_stream* stream, const T* x, const Rows& rows, bo
                   RowKeys<T>{x, rows.x_stride, descending});
 }
 
+bool are_segments(const Rows& rows) {
+  return rows.count > kFewRows && rows.count * rows.n <= kMaxSegmented;
+}
+
 // CUB's sort. Without scratch memory it only says how much it needs.
 template <class Key>
-cudaError_t sort_by_cub(const Rows& rows, const Pairs<Key>& from, const Pairs<Key>& to, int bits,
-                        void* memory, size_t& bytes, cudaStream_t stream) {
+cudaError_t sort_by_cub(const Rows& rows, const Pairs<Key>& from, const Pairs<Key>& to,
+                        bool has_positions, int bits, void* memory, size_t& bytes,
+                        cudaStream_t stream) {
   const int64_t elements = rows.count * rows.n;
-  if (rows.count > kFewRows && elements <= kMaxSegmented) {
+  if (are_segments(rows)) {
     const auto begins = thrust::make_transform_iterator(thrust::make_counting_iterator(int64_t{0}),
                                                         RowBegin{rows.n});
     return cub::DeviceSegmentedRadixSort::SortPairs(
@@ -115,9 +124,14 @@ cudaError_t sort_by_cub(const Rows& rows, const Pairs<Key>& from, const Pairs<Ke
   const int64_t count = memory ? rows.count : 1;
   for (int64_t row = 0; row < count && error == cudaSuccess; ++row) {
     const int64_t at = row * rows.n;
-    error = cub::DeviceRadixSort::SortPairs(memory, bytes, from.keys + at, to.keys + at,
-                                            from.positions + at, to.positions + at,
-                                            static_cast<uint32_t>(rows.n), 0, bits, stream);
+    const uint32_t n = static_cast<uint32_t>(rows.n);
+    if (!has_positions)
+      error = cub::DeviceRadixSort::SortKeys(memory, bytes, from.keys + at, to.keys + at, n, 0,
+                                             bits, stream);
+    else
+      error = cub::DeviceRadixSort::SortPairs(memory, bytes, from.keys + at, to.keys + at,
+                                              from.positions + at, to.positions + at, n, 0, bits,
+                                              stream);
   }
   return error;
 }
@@ -125,27 +139,28 @@ cudaError_t sort_by_cub(const Rows& rows, const Pairs<Key>& from, const Pairs<Ke
 // Sorts the rows of x; if x is null, only takes the memory for it.
 template <class T>
 int32_t sort_rows(const dt_stream* stream, const T* x, const Rows& rows, bool descending,
-                  Scratch* scratch, Pairs<KeyOf<T>>* sorted) {
+                  bool has_positions, Scratch* scratch, Pairs<KeyOf<T>>* sorted) {
   if constexpr (kHasShortKeys<T>) {
     if (is_for_digits(rows)) return sort_by_digits(stream, x, rows, descending, scratch, sorted);
   }
   if (const cudaError_t error = set_device(stream->device))
     return check(error, "cudaSetDevice", stream->fault);
   const int64_t elements = rows.count * rows.n;
-  const Pairs<KeyOf<T>> unsorted(scratch, elements);
-  *sorted = Pairs<KeyOf<T>>(scratch, elements);
+  has_positions = has_positions || are_segments(rows);
+  const Pairs<KeyOf<T>> unsorted(scratch, elements, has_positions);
+  *sorted = Pairs<KeyOf<T>>(scratch, elements, has_positions);
   size_t bytes = 0;
   if (const cudaError_t error =
-          sort_by_cub(rows, unsorted, *sorted, kKeyBits<T>, nullptr, bytes, nullptr))
+          sort_by_cub(rows, unsorted, *sorted, has_positions, kKeyBits<T>, nullptr, bytes, nullptr))
     return check(error, "radix sort", stream->fault);
   void* const memory = scratch->take<char>(static_cast<int64_t>(bytes));
   if (!x) return DT_KERNEL_OK;
   if (const int32_t code = launch(stream, make_pairs<T>, blocks_for(elements), dim3(kThreads), 0,
                                   unsorted.keys, unsorted.positions, x, rows, descending))
     return code;
-  return check(
-      sort_by_cub(rows, unsorted, *sorted, kKeyBits<T>, memory, bytes, native_stream(stream)),
-      "radix sort", stream->fault);
+  return check(sort_by_cub(rows, unsorted, *sorted, has_positions, kKeyBits<T>, memory, bytes,
+                           native_stream(stream)),
+               "radix sort", stream->fault);
 }
 
 // ---- results; values or indices may be null
@@ -166,7 +181,7 @@ struct Results {
 };
 
 // The first pairs of every row. Values are made of the keys, which lie in order: in x they would be
-// anywhere.
+// anywhere. Without positions, 0 and NaN are those that their keys stand for.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     write_first(Pairs<KeyOf<T>> sorted, Results<T> y, const __grid_constant__ Rows rows,
@@ -175,22 +190,18 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t i = thread_number();
   if (i >= rows.count * rows.first) return;
   const int64_t row = row_of(i, rows.first, rows), at = i - row * rows.first;
-  const int64_t pair = row * rows.n + at, position = sorted.positions[pair];
+  const int64_t pair = row * rows.n + at;
+  const int64_t position = sorted.positions ? sorted.positions[pair] : 0;
   int64_t offset[3];
   rows.kept.at(static_cast<uint64_t>(row), offset);
   if (y.indices) y.indices[offset[2] + at * rows.index_stride] = position;
   if (!y.values) return;
   const KeyOf<T> key = sorted.keys[pair];
   T element;
-  if (!element_of(descending ? ~key : key, &element))
+  if (!element_of(descending ? ~key : key, &element) && sorted.positions)
     element = y.x[offset[0] + position * rows.x_stride];
   y.values[offset[1] + at * rows.value_stride] = element;
 }
-
-struct Statistic {
-  int64_t rank;
-  bool median, skip_nan;
-};
 
 // How many sorted keys are those of numbers: NaN are the last.
 template <class T>
@@ -215,12 +226,9 @@ __global__ void __launch_bounds__(kThreads)
   begin_kernel();
   const int64_t row = thread_number();
   if (row >= rows.count) return;
-  int64_t rank = which.rank;
-  if (which.median) {
-    const int64_t numbers = count_numbers<T>(sorted.keys + row * rows.n, rows.n);
-    const bool is_nan = numbers < rows.n && !which.skip_nan;
-    rank = is_nan ? numbers : (numbers > 1 ? (numbers - 1) / 2 : 0);
-  }
+  const KeyOf<T>* keys = sorted.keys + row * rows.n;
+  const int64_t numbers = which.median ? count_numbers<T>(keys, rows.n) : rows.n;
+  const int64_t rank = which.place(numbers, rows.n);
   y.put(rows, row, 0, sorted.positions[row * rows.n + rank]);
 }
 
@@ -239,7 +247,9 @@ int32_t plan_rows(const dt_stream* stream, const Call& call, const dt_view* valu
     Scratch scratch(bytes ? nullptr : call.workspace);
     Pairs<KeyOf<T>> sorted(nullptr, nullptr);
     const T* x = bytes ? nullptr : static_cast<const T*>(call.x.data);
-    if (const int32_t code = sort_rows(stream, x, rows, descending, &scratch, &sorted)) return code;
+    if (const int32_t code =
+            sort_rows(stream, x, rows, descending, indices != nullptr, &scratch, &sorted))
+      return code;
     if (bytes) {
       *bytes = scratch.used();
       return DT_KERNEL_OK;
@@ -250,7 +260,16 @@ int32_t plan_rows(const dt_stream* stream, const Call& call, const dt_view* valu
   });
 }
 
+// The same of rows that a block can hold, which need no scratch memory.
+int32_t plan_short_rows(const dt_stream* stream, const RowSort& sort, int64_t* bytes) {
+  const Rows& rows = sort.rows;
+  if (bytes || rows.count * rows.n * rows.first == 0) return DT_KERNEL_OK;
+  return sort_short_rows(stream, sort);
+}
+
 int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* bytes) {
+  const RowSort sort(call.x, call.values, call.indices, call.descending);
+  if (are_short_rows(sort.rows, sort.dtype)) return plan_short_rows(stream, sort, bytes);
   return plan_rows(stream, call, call.values, call.indices, call.descending, bytes,
                    [&](const auto& sorted, const auto& y, const Rows& rows) {
                      using T = std::remove_pointer_t<decltype(y.values)>;
@@ -262,6 +281,10 @@ int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* byt
 int32_t plan_order_statistic(const dt_stream* stream, const calls::OrderStatistic& call,
                              int64_t* bytes) {
   const Statistic which = {call.rank, call.median, call.skip_nan};
+  RowSort sort(call.x, &call.values, &call.indices, false);
+  sort.is_statistic = true;
+  sort.which = which;
+  if (are_short_rows(sort.rows, sort.dtype)) return plan_short_rows(stream, sort, bytes);
   return plan_rows(stream, call, &call.values, &call.indices, false, bytes,
                    [&](const auto& sorted, const auto& y, const Rows& rows) {
                      using T = std::remove_pointer_t<decltype(y.values)>;

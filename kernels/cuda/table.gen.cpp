@@ -94,6 +94,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Choose, kernels::choose>>(registry, "choose");
   add_captured<run<Poisson, kernels::poisson>>(registry, "poisson");
   add_captured<run<Binomial, kernels::binomial>>(registry, "binomial");
+  add_captured<run<Exponential, kernels::exponential>>(registry, "exponential");
   add_captured<run<Recurrent, kernels::recurrent>, workspace<Recurrent, kernels::recurrent_workspace>>(registry, "recurrent");
   add_captured<run<RecurrentBackward, kernels::recurrent_backward>, workspace<RecurrentBackward, kernels::recurrent_backward_workspace>>(registry, "recurrent_backward");
   add_captured<run<Reduction, kernels::sum>, workspace<Reduction, kernels::sum_workspace>>(registry, "sum");
@@ -115,6 +116,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<ExtremumScan, kernels::cummax>>(registry, "cummax");
   add_captured<run<ExtremumScan, kernels::cummin>>(registry, "cummin");
   add_captured<run<Searchsorted, kernels::searchsorted>>(registry, "searchsorted");
+  add_captured<run<CountBins, kernels::count_bins>>(registry, "count_bins");
   add_captured<run<GridSample, kernels::grid_sample>>(registry, "grid_sample");
   add_captured<run<GridSampleBackward, kernels::grid_sample_backward>>(registry, "grid_sample_backward");
   add_captured<run<ResampleTaps, kernels::resample_taps>>(registry, "resample_taps");

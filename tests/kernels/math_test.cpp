@@ -215,6 +215,19 @@ void test_lgamma() {
   for (float x : {1.0f, 2.0f}) check(math::lgamma(x) == 0, "lgamma", x, 0, math::lgamma(x), 0);
 }
 
+// What GPUs have for floats above 0, against the double functions, which the C library has not.
+// Between 3 and 6 digamma is the difference of terms twice as large.
+void test_derivatives_above_zero() {
+  unary<float>(
+      "digamma_above_zero", 30, 6,
+      [](float x) { return x > 0 ? math::digamma_above_zero(x) : 0.0f; },
+      [](double x) { return x > 0 ? math::digamma(x) : 0.0; });
+  unary<float>(
+      "trigamma_above_zero", 30, 4,
+      [](float x) { return x > 0 ? math::trigamma_above_zero(x) : 0.0f; },
+      [](double x) { return x > 0 ? math::zeta(2.0, x) : 0.0; });
+}
+
 // Every size of quotient and divisor, and multiples of divisors with what lies beside them.
 template <class T>
 std::vector<T> integers() {
@@ -391,6 +404,7 @@ int main() {
   test_type<double, long double>();
   test_trig_reduction();
   test_lgamma();
+  test_derivatives_above_zero();
   test_integer_division<int32_t>();
   test_integer_division<int64_t>();
   test_choices();

@@ -42,18 +42,31 @@ const Tensor& transformed(const char* node_name, const Tensor& self, DType dtype
   });
 }
 
-// Numbers of the exponential distribution with the mean 1. What would be 0 is half of the distance
-// of 1 to the number before it.
-Tensor exponential(const Tensor& u) {
-  const double least = u.dtype() == kRealDType ? std::numeric_limits<double>::epsilon() / 2
+// Numbers of the exponential distribution: y with its elements written, or another tensor, made of
+// uniform numbers in y. y is contiguous and of a dtype of arithmetic. What would be 0 is half of
+// the distance of 1 to the number before it.
+Tensor exponential(const Tensor& y, double lambd, const Ref<Generator>& generator) {
+  if (y.numel() == 0) return y;
+  const Generator::Draw at = reserve(generator, y);
+  ExponentialCall call;
+  call.y = y;
+  call.state = at.state;
+  call.advance = at.advance;
+  call.lambd = lambd;
+  if (run_shortcut(op::exponential, call)) return y;
+  UniformCall uniform;
+  uniform.low = 0;
+  uniform.high = 1;
+  run_draw(op::uniform, uniform, y, at);
+  const double least = y.dtype() == kRealDType ? std::numeric_limits<double>::epsilon() / 2
                                                : double{std::numeric_limits<float>::epsilon()} / 2;
-  return clamp_min_(neg_(log1p_(neg_(u))), least);
+  return div_(clamp_min_(neg_(log1p_(neg(y))), least), lambd);
 }
 
 // The largest of p / e, with e of the exponential distribution, are a choice without replacement
 // (P. S. Efraimidis, P. G. Spirakis, Inf. Process. Lett. 97 (2006), 181).
 Tensor choose_different(const Tensor& p, int64_t wanted, const Ref<Generator>& generator) {
-  const Tensor e = exponential(uniform(p.sizes(), p.dtype(), p.device(), generator));
+  const Tensor e = exponential(make_empty(p.sizes(), p.dtype(), p.device()), 1, generator);
   return std::get<1>(topk(div(p, e), wanted, -1));
 }
 
@@ -150,8 +163,14 @@ Tensor binomial(const Tensor& count, const Tensor& prob, const Ref<Generator>& g
 
 const Tensor& exponential_(const Tensor& self, double lambd, const Ref<Generator>& generator) {
   check_exponential(self.dtype(), lambd);
-  return transformed("ExponentialBackward0", self, info(self.dtype()).compute, generator,
-                     [=](const Tensor& u) { return div_(exponential(u), lambd); });
+  return overwrite_at_random("ExponentialBackward0", self, [&] {
+    const GradMode no_grad(false);
+    const DType dtype = info(self.dtype()).compute;
+    const bool at_once = self.impl()->contiguous && self.dtype() == dtype;
+    const Tensor y = at_once ? self : make_empty(self.sizes(), dtype, self.device());
+    const Tensor drawn = exponential(y, lambd, generator);
+    if (drawn.impl() != self.impl()) copy_elements(self, drawn);
+  });
 }
 
 const Tensor& geometric_(const Tensor& self, double p, const Ref<Generator>& generator) {

@@ -12,16 +12,36 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/sorting.gen.h"
 #include "core/ops/sorting/checks.h"
+#include "core/runtime/backend.h"
+#include "core/runtime/calls/sorting.gen.h"
 
 namespace dt {
 namespace {
 
+struct Bounds {
+  double low, high;
+};
+
+// Whether the device counts x's elements at once: in bins of equal width between bounds, or where
+// there are none, each in the bin of its number.
+bool count_at_once(const Tensor& y, const Tensor& x, const Bounds* bounds) {
+  CountBinsCall call;
+  call.y = y;
+  const Tensor dense = contiguous(reshape(x, {-1}));
+  call.x = dense;
+  call.equal = bounds != nullptr;
+  if (bounds) call.low = bounds->low, call.high = bounds->high;
+  return run_shortcut(op::count_bins, call);
+}
+
 // What lies at each of the positions [0, count): the sum of the weights, or their number.
 Tensor counted(const Tensor& positions, int64_t count, const Tensor& weights, DType dtype) {
+  const Tensor y = zeros({count}, dtype, positions.device());
+  if (!weights.defined() && count_at_once(y, positions, nullptr)) return y;
   const Tensor place = to_dtype(reshape(positions, {-1}), kIndexDType);
   const Tensor each = weights.defined() ? to_dtype(reshape(weights, {-1}), dtype)
                                         : expand(ones({1}, dtype, place.device()), place.sizes());
-  return scatter_add(zeros({count}, dtype, place.device()), 0, place, each);
+  return scatter_add(y, 0, place, each);
 }
 
 // PyTorch has no derivative by weights.
@@ -30,10 +50,6 @@ Tensor recorded(const char* node, const char* op, const Tensor& y, TensorList in
     fail(Code::kRuntimeError, "derivative for aten::", op, " is not implemented");
   });
 }
-
-struct Bounds {
-  double low, high;
-};
 
 Bounds own_bounds(const Tensor& x) {
   return {item(min(x)).to_double(), item(max(x)).to_double()};
@@ -103,6 +119,8 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
   const GradMode no_grad(false);
   const Tensor x = input.detach();
   const Bounds bounds = histc_bounds(x, min, max);
+  const Tensor counts = zeros({bins}, kIndexDType, x.device());
+  if (count_at_once(counts, x, &bounds)) return to_dtype(counts, x.dtype());
   const Tensor low = full({}, bounds.low, x.dtype(), x.device());
   const Tensor high = full({}, bounds.high, x.dtype(), x.device());
   const Tensor place = div(mul(sub(x, low), bins), sub(high, low));

@@ -102,6 +102,18 @@ struct BinomialCall : Operands<1, 3> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// A shortcut, see run_shortcut: max(-log(1 - u), half of 1's distance to the number before it) /
+// lambd, u as of uniform.
+struct ExponentialCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& state = inputs[0];
+  int64_t advance = 0;
+  double lambd = 0;
+
+  std::array<int64_t, 1> ints() const { return {{advance}}; }
+  std::array<double, 1> floats() const { return {{lambd}}; }
+};
+
 namespace op {
 
 extern const Op<UniformCall> uniform;
@@ -112,6 +124,7 @@ extern const Op<BernoulliCall> bernoulli;
 extern const Op<ChooseCall> choose;
 extern const Op<PoissonCall> poisson;
 extern const Op<BinomialCall> binomial;
+extern const Op<ExponentialCall> exponential;
 
 }  // namespace op
 

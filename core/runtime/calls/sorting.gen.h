@@ -61,6 +61,21 @@ struct SearchsortedCall : Operands<1, 3> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// A shortcut, see run_shortcut: adds to y, contiguous int64, how many elements of x, contiguous and
+// one-dimensional, lie in each bin. If equal: in as many bins of equal width between the bounds as
+// y has elements; the last one has its upper bound, and what lies outside is not counted. Else an
+// element is the number of its bin.
+struct CountBinsCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  bool equal = false;
+  double low = 0;
+  double high = 0;
+
+  std::array<int64_t, 1> ints() const { return {{equal}}; }
+  std::array<double, 2> floats() const { return {{low, high}}; }
+};
+
 namespace op {
 
 extern const Op<SortCall> sort;
@@ -68,6 +83,7 @@ extern const Op<OrderStatisticCall> order_statistic;
 extern const Op<ExtremumScanCall> cummax;
 extern const Op<ExtremumScanCall> cummin;
 extern const Op<SearchsortedCall> searchsorted;
+extern const Op<CountBinsCall> count_bins;
 
 }  // namespace op
 

@@ -1,0 +1,121 @@
+// count_bins: how many elements lie in each bin. Integers are counted, so the order does not
+// matter.
+#include <algorithm>
+
+#include "kernels/calls/sorting.gen.h"
+#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/types.cuh"
+
+namespace dt::cuda {
+namespace {
+
+constexpr int kThreads = 512;
+constexpr int kBlocksEach = 4;     // of a multiprocessor
+constexpr int kUnrolled = 4;       // elements of a thread that are on their way together
+constexpr int kMostShared = 8192;  // counters of a block
+
+template <class T>
+struct Bins {
+  int64_t* y;
+  const T* x;
+  int64_t n, bins;
+  T low, high;
+  int copies;  // of each counter in shared memory; 0: there are none
+
+  // The bin of an element, or -1. In the steps that an op for each would take.
+  template <bool kEqual>
+  __device__ __forceinline__ int64_t of(T element) const {
+    if constexpr (kEqual) {
+      if (!(element >= low && element <= high)) return -1;
+      const T place = (element - low) * static_cast<T>(bins) / (high - low);
+      return min(static_cast<int64_t>(place), bins - 1);
+    } else {
+      const int64_t bin = static_cast<int64_t>(element);
+      return bin >= 0 && bin < bins ? bin : -1;
+    }
+  }
+};
+
+__device__ __forceinline__ void add(int64_t* counter, uint32_t count) {
+  atomicAdd(reinterpret_cast<unsigned long long*>(counter), (unsigned long long){count});
+}
+
+// Calls use(bin) for the elements of this thread.
+template <bool kEqual, class T, class Use>
+__device__ __forceinline__ void for_each_bin(const Bins<T>& call, const Use& use) {
+  const int64_t step = int64_t{gridDim.x} * kThreads;
+  const int64_t begin = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  for (int64_t i = begin; i < call.n; i += kUnrolled * step) {
+    T element[kUnrolled] = {};
+#pragma unroll
+    for (int k = 0; k < kUnrolled; ++k) {
+      if (i + k * step < call.n) element[k] = call.x[i + k * step];
+    }
+#pragma unroll
+    for (int k = 0; k < kUnrolled; ++k) {
+      const int64_t bin = i + k * step < call.n ? call.template of<kEqual>(element[k]) : -1;
+      if (bin >= 0) use(bin);
+    }
+  }
+}
+
+// Few bins: blocks count for themselves. Many elements of a warp lie in the same bin, and would
+// wait for each other: lanes have counters of their own, as far as there is room, side by side in
+// the banks of shared memory.
+template <bool kEqual, class T>
+__global__ void __launch_bounds__(kThreads) count_in_blocks(Bins<T> call) {
+  begin_kernel();
+  __shared__ uint32_t counters[kMostShared];
+  const int thread = static_cast<int>(threadIdx.x), bins = static_cast<int>(call.bins);
+  for (int i = thread; i < bins * call.copies; i += kThreads) counters[i] = 0;
+  __syncthreads();
+  uint32_t* const own = counters + thread % call.copies;
+  for_each_bin<kEqual>(
+      call, [&](int64_t bin) { atomicAdd(own + static_cast<int>(bin) * call.copies, 1u); });
+  __syncthreads();
+  for (int bin = thread; bin < bins; bin += kThreads) {
+    uint32_t sum = 0;
+    for (int k = 0; k < call.copies; ++k)  // begins at the thread's own bank
+      sum += counters[bin * call.copies + (thread + k) % call.copies];
+    if (sum > 0) add(call.y + bin, sum);
+  }
+}
+
+template <bool kEqual, class T>
+__global__ void __launch_bounds__(kThreads) count_at_once(Bins<T> call) {
+  begin_kernel();
+  for_each_bin<kEqual>(call, [&](int64_t bin) { add(call.y + bin, 1); });
+}
+
+int copies_of(int64_t bins) {
+  int copies = bins <= kMostShared ? 1 : 0;
+  while (copies > 0 && copies < kWarp && 2 * copies * bins <= kMostShared) copies *= 2;
+  return copies;
+}
+
+template <bool kEqual, class T>
+int32_t count(const dt_stream* stream, const Bins<T>& call) {
+  const int64_t most = int64_t{multiprocessors(stream->device)} * kBlocksEach;
+  const int64_t blocks = std::min(divide_up(call.n, int64_t{kThreads} * kUnrolled), most);
+  const auto kernel = call.copies > 0 ? count_in_blocks<kEqual, T> : count_at_once<kEqual, T>;
+  return launch(stream, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, call);
+}
+
+}  // namespace
+
+int32_t kernels::count_bins(const dt_stream* stream, const calls::CountBins& call) {
+  const dt_view &x = call.x, &y = call.y;
+  return visit_number(x.dtype, [&](auto type) -> int32_t {
+    using T = typename decltype(type)::type;
+    const Bins<T> bins = {
+        static_cast<int64_t*>(y.data), static_cast<const T*>(x.data), numel(x),           numel(y),
+        static_cast<T>(call.low),      static_cast<T>(call.high),     copies_of(numel(y))};
+    if constexpr (kIsFloating<T>) {
+      return call.equal ? count<true>(stream, bins) : DT_KERNEL_UNSUPPORTED;
+    } else {
+      return call.equal ? DT_KERNEL_UNSUPPORTED : count<false>(stream, bins);
+    }
+  });
+}
+
+}  // namespace dt::cuda

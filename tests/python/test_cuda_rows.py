@@ -1,0 +1,115 @@
+"""Kernels that sort, select, count and draw many elements at once, beside NumPy: sizes about those at which another
+kernel or another number of threads takes over."""
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+
+needs_gpu = pytest.mark.skipif(
+    not dt.cuda.is_available(), reason=f"CUDA: {dt.cuda.why_unavailable()}"
+)
+on_both = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
+
+LENGTHS = [1, 3, 32, 33, 128, 129, 256, 257, 512, 513, 1000, 1024, 1025, 2048, 2049, 4096, 4097]
+DTYPES = ["float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8", "bool"]
+
+
+def rows_of(dtype, n, random):
+    """Five rows with many ties; of floats two have NaN, zeros have both signs."""
+    x = random.integers(0, max(n // 3, 2), (5, n)) - n // 6
+    if np.dtype(dtype).kind != "f":
+        return x.astype(dtype)
+    x = np.where(x % 7 == 0, -0.0, x / 8).astype(dtype)
+    x[1:3, :: max(n // 4, 2)] = np.nan
+    return x
+
+
+def order_of(x, descending):
+    """The stable order; NaN is the largest number."""
+    key = x.astype(np.float64) if x.dtype.kind == "f" else x.astype(object).astype(np.int64)
+    if key.dtype.kind == "f":
+        key = np.nan_to_num(key, nan=1e300)
+    return np.argsort(-key if descending else key, axis=1, kind="stable")
+
+
+@on_both
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", LENGTHS)
+def test_sorted_rows(n, dtype, device):
+    x = rows_of(dtype, n, np.random.default_rng(n))
+    for descending in (False, True):
+        order = order_of(x, descending)
+        want = np.take_along_axis(x, order, 1)
+        for y, dim in ((dt.tensor(x, device=device), 1), (dt.tensor(x.T.copy(), device=device), 0)):
+            values, indices = y.sort(dim, descending)
+            got = [v.cpu().numpy() if dim else v.cpu().numpy().T for v in (values, indices)]
+            assert np.array_equal(got[1], order)
+            assert np.array_equal(got[0], want, equal_nan=np.dtype(dtype).kind == "f")
+        if dtype != "bool":
+            k = n // 2 + 1
+            values, indices = y.topk(k, 0, descending)
+            assert np.array_equal(indices.cpu().numpy().T, order[:, :k])
+
+
+@on_both
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int16"])
+@pytest.mark.parametrize("n", LENGTHS)
+def test_one_place_of_rows(n, dtype, device):
+    x = rows_of(dtype, n, np.random.default_rng(n))
+    order, rows = order_of(x, False), np.arange(5)
+    y = dt.tensor(x, device=device)
+    for k in {0, n // 3, n - 1}:
+        assert np.array_equal(y.kthvalue(k + 1, 1)[1].cpu().numpy(), order[:, k])
+    numbers = (x == x).sum(1)
+    middle = np.maximum(numbers - 1, 0) // 2
+    assert np.array_equal(y.nanmedian(1)[1].cpu().numpy(), order[rows, middle])
+    place = np.where(numbers < n, numbers, middle)
+    assert np.array_equal(y.median(1)[1].cpu().numpy(), order[rows, place])
+
+
+@on_both
+@pytest.mark.parametrize("bins", [1, 100, 256, 257, 8192, 8193])
+def test_counts(bins, device):
+    random = np.random.default_rng(bins)
+    positions = np.minimum(random.integers(0, bins, 50_000), random.integers(0, bins, 50_000))
+    positions[:20_000] = bins - 1  # a crowd
+    want = np.bincount(positions, minlength=bins)
+    got = dt.tensor(positions, device=device).bincount()
+    assert np.array_equal(got.cpu().numpy(), want)
+    # In the middles of bins no rounding decides; bounds belong to the first bin and to the last.
+    x = np.concatenate([positions + 0.5, [0, bins, -0.5, bins + 0.5, np.nan, np.inf]])
+    want[0] += 1
+    want[-1] += 1
+    for dtype in (dt.float32, dt.float64):
+        got = dt.tensor(x, dtype=dtype, device=device).histc(bins, 0, bins)
+        assert got.dtype == dtype and np.array_equal(got.cpu().numpy(), want)
+
+
+@on_both
+@pytest.mark.parametrize("dtype,least", [(dt.float32, 2.0**-24), (dt.float64, 2.0**-53)])
+def test_exponential_numbers_are_those_of_uniform_ones(dtype, least, device):
+    for n in (1, 5, 1000, 300_001):
+        dt.manual_seed(n)
+        got = dt.empty(n, dtype=dtype, device=device).exponential_(2.5)
+        dt.manual_seed(n)
+        u = dt.rand(n, dtype=dtype, device=device)
+        assert (got == (-(-u).log1p()).clamp_min(least) / 2.5).all()
+    dt.manual_seed(n)
+    across = dt.empty(3, n // 3, dtype=dtype, device=device).t().exponential_(2.5)
+    assert (across.reshape(-1) == got[: n // 3 * 3]).all()
+
+
+@on_both
+def test_gamma_functions_of_float(device):
+    """Beside the same of float64, in units of the last place; CUDA's own logarithm is wrong by 6."""
+    size = 10 ** np.linspace(-6, 5, 40_000)
+    x = np.concatenate([np.linspace(0.01, 20, 40_000), size, -size[size < 9]]).astype(np.float32)
+    narrow = dt.tensor(x, device=device, requires_grad=True)
+    wide = dt.tensor(x.astype(np.float64), requires_grad=True)
+    narrow.digamma().sum().backward()
+    wide.digamma().sum().backward()
+    pairs = [(narrow.lgamma(), wide.lgamma()), (narrow.digamma(), wide.digamma())]
+    for (got, want), most in zip([*pairs, (narrow.grad, wide.grad)], (7, 6, 4)):
+        got, want = got.detach().cpu().numpy().astype(np.float64), want.detach().numpy()
+        unit = np.spacing(np.abs(want.astype(np.float32)).astype(np.float32)).astype(np.float64)
+        assert (np.abs(got - want)[np.isfinite(want)] <= most * unit[np.isfinite(want)]).all()
