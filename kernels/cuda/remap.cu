@@ -96,22 +96,46 @@ __device__ __forceinline__ T sum_of(const remap::Plan<Int>& plan,
   }
 }
 
-template <class T, class Int>
+// Most elements became one: those are asked for before the others are added up.
+template <class T, int kTogether, class Int>
 __global__ void __launch_bounds__(kThreads)
     remap_backward_kernel(T* gx, const T* g, const __grid_constant__ Walk<Int> walk) {
   begin_kernel();
-  Int rest = thread_number<Int>();
+  Int rest = thread_number<Int>(), first = 0, from = 0;
   if (static_cast<std::make_unsigned_t<Int>>(rest) >= walk.count) return;
-  remap::Targets<Int> targets[kAxes];
-  Int offset = 0;
+  remap::Targets<Int> targets[kAxes], rows[kTogether];
+  bool is_one = true;
 #pragma unroll
   for (int a = 0; a < kAxes; ++a) {
     if (a >= walk.plan.n) break;
-    const Int j = walk.split(a, 1, &rest);
-    offset += j * walk.plan.axis[a].x_step;
-    targets[a] = walk.plan.axis[a].map.targets(j);
+    const remap::Axis<Int>& axis = walk.plan.axis[a];
+    const Int j = walk.split(a, a == 1 ? kTogether : 1, &rest);
+    if (a == 1) {
+      first = j * kTogether;
+      continue;
+    }
+    targets[a] = axis.map.targets(j);
+    is_one &= targets[a].count() == 1;
+    gx += j * axis.x_step;
+    from += targets[a].begin * axis.y_step;
   }
-  gx[offset] = sum_of<kAxes - 1>(walk.plan, targets, g);
+  const remap::Axis<Int>& axis = walk.plan.axis[1];
+  T value[kTogether];
+#pragma unroll
+  for (int k = 0; k < kTogether; ++k) {
+    if (first + k >= axis.size) break;
+    rows[k] = axis.map.targets(first + k);
+    if (is_one && rows[k].count() == 1) value[k] = g[from + rows[k].begin * axis.y_step];
+  }
+#pragma unroll
+  for (int k = 0; k < kTogether; ++k) {
+    if (first + k >= axis.size) break;
+    if (!is_one || rows[k].count() != 1) {
+      targets[1] = rows[k];
+      value[k] = sum_of<kAxes - 1>(walk.plan, targets, g);
+    }
+    gx[(first + k) * axis.x_step] = value[k];
+  }
 }
 
 template <class Int>
@@ -119,27 +143,33 @@ unsigned blocks_for(const Walk<Int>& walk) {
   return static_cast<unsigned>(divide_up(static_cast<int64_t>(walk.count), kThreads));
 }
 
-// Several elements a thread, if threads enough remain to keep the device busy.
+// Several elements a thread, if threads enough remain to keep the device busy: f(how many).
+template <class F>
+int32_t visit_together(const dt_stream* stream, const dt_view& written, const F& f) {
+  constexpr int kTogether = 4, kResident = 2048;
+  const bool many =
+      numel(written) / kTogether >= int64_t{kResident} * multiprocessors(stream->device);
+  return many ? f(Count<kTogether>()) : f(Count<1>());
+}
+
 template <class T, class Int>
 int32_t run_remap(const dt_stream* stream, const calls::Remap& call) {
-  constexpr int kTogether = 4, kResident = 2048;
-  const auto plan = remap::Plan<Int>::of_y(call, call.y, call.x);
-  T* const y = static_cast<T*>(call.y.data);
-  const T* const x = static_cast<const T*>(call.x.data);
-  if (numel(call.y) / kTogether >= int64_t{kResident} * multiprocessors(stream->device)) {
-    const Walk<Int> walk(plan, kTogether);
-    return launch(stream, remap_kernel<T, kTogether, Int>, blocks_for(walk), kThreads, 0, y, x,
-                  walk);
-  }
-  const Walk<Int> walk(plan, 1);
-  return launch(stream, remap_kernel<T, 1, Int>, blocks_for(walk), kThreads, 0, y, x, walk);
+  return visit_together(stream, call.y, [&](auto count) {
+    constexpr int kTogether = decltype(count)::value;
+    const Walk<Int> walk(remap::Plan<Int>::of_y(call, call.y, call.x), kTogether);
+    return launch(stream, remap_kernel<T, kTogether, Int>, blocks_for(walk), kThreads, 0,
+                  static_cast<T*>(call.y.data), static_cast<const T*>(call.x.data), walk);
+  });
 }
 
 template <class T, class Int>
 int32_t run_remap_backward(const dt_stream* stream, const calls::RemapBackward& call) {
-  const Walk<Int> walk(remap::Plan<Int>::of_x(call, call.g, call.gx), 1);
-  return launch(stream, remap_backward_kernel<T, Int>, blocks_for(walk), kThreads, 0,
-                static_cast<T*>(call.gx.data), static_cast<const T*>(call.g.data), walk);
+  return visit_together(stream, call.gx, [&](auto count) {
+    constexpr int kTogether = decltype(count)::value;
+    const Walk<Int> walk(remap::Plan<Int>::of_x(call, call.g, call.gx), kTogether);
+    return launch(stream, remap_backward_kernel<T, kTogether, Int>, blocks_for(walk), kThreads, 0,
+                  static_cast<T*>(call.gx.data), static_cast<const T*>(call.g.data), walk);
+  });
 }
 
 // What is counted, and twice as much, fits into 32 bits: a mirrored place is before it is mirrored.
