@@ -96,14 +96,31 @@ __device__ __forceinline__ T sum_of(const remap::Plan<Int>& plan,
   }
 }
 
-// Most elements became one: those are asked for before the others are added up.
+// Most elements became one, unless an image grows: those are asked for together.
+template <class T, int kTogether, class Int>
+__device__ __forceinline__ void copy_ones(T* gx, const T* g, const remap::Axis<Int>& axis,
+                                          Int first) {
+  T value[kTogether];
+#pragma unroll
+  for (int k = 0; k < kTogether; ++k) {
+    if (first + k >= axis.size) break;
+    const remap::Targets<Int> row = axis.map.targets(first + k);
+    if (row.count() == 1) value[k] = g[row.begin * axis.y_step];
+  }
+#pragma unroll
+  for (int k = 0; k < kTogether; ++k) {
+    if (first + k >= axis.size) break;
+    if (axis.map.targets(first + k).count() == 1) gx[(first + k) * axis.x_step] = value[k];
+  }
+}
+
 template <class T, int kTogether, class Int>
 __global__ void __launch_bounds__(kThreads)
     remap_backward_kernel(T* gx, const T* g, const __grid_constant__ Walk<Int> walk) {
   begin_kernel();
   Int rest = thread_number<Int>(), first = 0, from = 0;
   if (static_cast<std::make_unsigned_t<Int>>(rest) >= walk.count) return;
-  remap::Targets<Int> targets[kAxes], rows[kTogether];
+  remap::Targets<Int> targets[kAxes];
   bool is_one = true;
 #pragma unroll
   for (int a = 0; a < kAxes; ++a) {
@@ -120,21 +137,12 @@ __global__ void __launch_bounds__(kThreads)
     from += targets[a].begin * axis.y_step;
   }
   const remap::Axis<Int>& axis = walk.plan.axis[1];
-  T value[kTogether];
-#pragma unroll
-  for (int k = 0; k < kTogether; ++k) {
-    if (first + k >= axis.size) break;
-    rows[k] = axis.map.targets(first + k);
-    if (is_one && rows[k].count() == 1) value[k] = g[from + rows[k].begin * axis.y_step];
-  }
-#pragma unroll
-  for (int k = 0; k < kTogether; ++k) {
-    if (first + k >= axis.size) break;
-    if (!is_one || rows[k].count() != 1) {
-      targets[1] = rows[k];
-      value[k] = sum_of<kAxes - 1>(walk.plan, targets, g);
-    }
-    gx[(first + k) * axis.x_step] = value[k];
+  if (is_one) copy_ones<T, kTogether>(gx, g + from, axis, first);
+#pragma unroll 1
+  for (Int j = first; j < first + kTogether && j < axis.size; ++j) {
+    targets[1] = axis.map.targets(j);
+    if (!is_one || targets[1].count() != 1)
+      gx[j * axis.x_step] = sum_of<kAxes - 1>(walk.plan, targets, g);
   }
 }
 
