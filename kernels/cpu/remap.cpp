@@ -75,14 +75,25 @@ struct Forward {
     fill(a, 0, plan.axis[a].size, y, from);
   }
 
+  // Whether lines that are neighbours on both sides are one run: such as the pixels of an image
+  // with channels last.
+  bool runs_on() const {
+    const remap::Axis<int64_t>& axis = plan.axis[1];
+    return lines.end - lines.begin == lines.n && axis.y_step == lines.n && axis.x_step == lines.n &&
+           axis.map.mode != remap::kNearest && axis.map.from > 0;
+  }
+
   // Elements [begin, end) of an axis. A line that is its neighbour again is copied from there.
   void fill(int a, int64_t begin, int64_t end, T* y, const T* from) const {
     const remap::Axis<int64_t>& axis = plan.axis[a];
     int64_t last = -2;
     for (int64_t i = begin; i < end; ++i) {
       T* const to = y + i * axis.y_step;
-      const int64_t at = axis.map.source(i);
-      if (a == 1 && at == last && lines.y_step == 1) {
+      int64_t at = axis.map.source(i);
+      if (a == 1 && from && i == axis.map.before && runs_on()) {
+        copy_run(to, from, axis.map.from * lines.n);
+        at = axis.map.from - 1, i += at;
+      } else if (a == 1 && at == last && lines.y_step == 1) {
         copy_run(to, to - axis.y_step, lines.n);
       } else {
         fill(a - 1, to, from && at >= 0 ? from + at * axis.x_step : nullptr);
