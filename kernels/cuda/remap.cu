@@ -89,9 +89,12 @@ __device__ __forceinline__ T sum_of(const remap::Plan<Int>& plan,
     return *g;
   } else {
     if (a >= plan.n) return sum_of<a - 1>(plan, targets, g);
+    const remap::Axis<Int>& axis = plan.axis[a];
+    if (axis.map.is_plain())
+      return sum_of<a - 1>(plan, targets, g + targets[a].begin * axis.y_step);
     T sum = 0;
     for (Int k = 0; k < targets[a].count(); ++k)
-      sum += sum_of<a - 1>(plan, targets, g + targets[a].at(k) * plan.axis[a].y_step);
+      sum += sum_of<a - 1>(plan, targets, g + targets[a].at(k) * axis.y_step);
     return sum;
   }
 }
