@@ -393,7 +393,7 @@ struct digamma_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return grad * math::zeta(T(2), input);
+    return grad * math::trigamma(input);
   }
 };
 

@@ -481,6 +481,26 @@ struct erfc_backward {
   }
 };
 
+// trigamma: trigamma(input)
+struct trigamma {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input) {
+    return math::trigamma(input);
+  }
+};
+
+// Gradients of trigamma by input.
+struct trigamma_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input) {
+    return T(-2) * grad * math::zeta(T(3), input);
+  }
+};
+
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
@@ -528,6 +548,8 @@ struct erfc_backward {
   X(multiply_add, NUM) \
   X(multiply_add_backward, FLOAT) \
   X(erfc, FLOAT) \
-  X(erfc_backward, FLOAT)
+  X(erfc_backward, FLOAT) \
+  X(trigamma, FLOAT) \
+  X(trigamma_backward, FLOAT)
 
 // clang-format on

@@ -218,7 +218,7 @@ struct power_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T exponent, T) {
-    return math::where(math::eq(exponent, T(0)), T(0), grad * (exponent * math::conj(math::pow(input, math::where(math::eq(exponent, T(0)), T(0), exponent - T(1))))));
+    return math::where(math::eq(exponent, T(0)), T(0), grad * (exponent * math::conj(math::pow(input, exponent - math::where(math::ne(exponent, T(0)), T(1), T(0))))));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T exponent, T result) {
     return grad * math::where(math::logical_and(math::eq(input, T(0)), math::ge(exponent, T(0))), T(0), math::conj(result * math::log(input)));

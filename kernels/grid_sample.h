@@ -30,19 +30,26 @@ struct GridDim {
 
   DT_MATH int64_t count() const { return reach == 0 ? 1 : 2 * reach; }
 
+  // A coordinate's place is at (coordinate + 1) * scale() - shift().
+  DT_MATH T scale() const { return T(align_corners ? size - 1 : size) / 2; }
+  DT_MATH T shift() const { return align_corners ? T(0) : T(0.5); }
+
   DT_MATH Taps<T> taps(T coordinate) const {
-    const T scale = T(align_corners ? size - 1 : size) / 2;
-    const Place<T> place = {(coordinate + 1) * scale - (align_corners ? T(0) : T(0.5)), scale};
+    return taps_at({(coordinate + 1) * scale() - shift(), scale()});
+  }
+
+  DT_MATH Taps<T> taps_at(Place<T> place) const {
     if (reach == 2) return cubic_taps(place);
     return reach == 1 ? linear_taps(padded(place)) : nearest_tap(padded(place));
   }
 
  private:
-  DT_MATH int64_t inside(T at) const { return at >= 0 && at < T(size) ? int64_t(at) : -1; }
+  DT_MATH int64_t inside(T at) const { return int64_t((at >= 0) & (at < T(size)) ? at : T(-1)); }
 
   DT_MATH Place<T> clipped(Place<T> p) const {
-    if (!(p.at > 0)) return {T(0), T(0)};
-    return p.at >= T(size - 1) ? Place<T>{T(size - 1), T(0)} : p;
+    const T last = T(size - 1);
+    const bool before = !(p.at > 0), behind = p.at >= last;
+    return {before ? T(0) : behind ? last : p.at, before | behind ? T(0) : p.slope};
   }
 
   // In the mirrors at the centres or the outer edges of the first and the last element.

@@ -255,6 +255,28 @@ DT_MATH double digamma(double x) {
   return (distance == 0.0) & (x <= 0.0) ? at_pole : value;
 }
 
+// digamma's derivative: ten terms of the sum of 1 / (x + k)^2, two of them by one division, and the
+// rest by its asymptotic series.
+DT_MATH double trigamma(double x) {
+  const double distance = distance_to_integer(x);
+  const bool reflected = x < 0.0;
+  const double y = reflected ? 1.0 - x : x;
+  const bool near = y < 10.0;
+  const double shifted = near ? y + 10.0 : y, over = 1.0 / shifted, z = over * over;
+  const double rest = horner(z, 1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730,
+                             7.0 / 6, -3617.0 / 510);
+  const double far = over + z * fma(over, rest, 0.5);
+  const double both = y + (y + 9.0), square = both * both;
+  double steps = 0.0;
+  for (int k = 0; k < 5; ++k) {
+    const double over_product = 1.0 / fma(y, y + 9.0, double(k * (9 - k)));
+    steps += over_product * fma(square, over_product, -2.0);
+  }
+  const double sum = near ? steps + far : far;
+  const double turn = kPi / (distance * sine_of_turn(distance * distance));
+  return reflected ? turn * turn - sum : sum;
+}
+
 // sum over k >= 0 of 1 / (q + k)^s for s > 1, q > 0: some terms, and the rest by Euler and
 // Maclaurin's formula (Abramowitz and Stegun 23.1.30).
 DT_SPECIAL double zeta_above_zero(double s, double q) {
@@ -353,6 +375,7 @@ DT_THROUGH_DOUBLE(erfc)
 DT_THROUGH_DOUBLE(erfcx)
 DT_THROUGH_DOUBLE(ndtri)
 DT_THROUGH_DOUBLE(digamma)
+DT_THROUGH_DOUBLE(trigamma)
 #undef DT_THROUGH_DOUBLE
 
 DT_MATH float zeta(float s, float q) {

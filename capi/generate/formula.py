@@ -22,7 +22,7 @@ FUNCTIONS = {
     "maximum": 2, "minimum": 2, "div_trunc": 2, "div_floor": 2, "modulo": 2, "fmod": 2,
     "signbit": 1, "copysign": 2, "xlogy": 2, "gcd": 2, "lcm": 2,
     "isinf": 1, "isfinite": 1, "left_shift": 2, "right_shift": 2, "zeros_like": 1,
-    "erfc": 1, "erfcx": 1, "erfinv": 1, "ndtri": 1, "lgamma": 1, "digamma": 1, "zeta": 2, "bessel_i": 3,
+    "erfc": 1, "erfcx": 1, "erfinv": 1, "ndtri": 1, "lgamma": 1, "digamma": 1, "trigamma": 1, "zeta": 2, "bessel_i": 3,
     "bessel": 2, "gamma_part": 3, "orthogonal_polynomial": 3,
 }  # fmt: skip
 

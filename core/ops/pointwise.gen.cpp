@@ -698,7 +698,7 @@ static void power_gradient(PointwiseGradient& g) {
   const Tensor& input = g.input[0];
   const Tensor& exponent = g.input[1];
   const Tensor& result = g.result;
-  if (g.wants[0]) g.out[0] = where(eq(exponent, T(0)), T(0), grad * (exponent * conj(pow(input, where(eq(exponent, T(0)), T(0), exponent - T(1))))));
+  if (g.wants[0]) g.out[0] = where(eq(exponent, T(0)), T(0), grad * (exponent * conj(pow(input, exponent - where(ne(exponent, T(0)), T(1), T(0))))));
   if (g.wants[1]) g.out[1] = grad * where(logical_and(eq(input, T(0)), ge(exponent, T(0))), T(0), conj(result * log(input)));
 }
 static constexpr PointwiseRow kPower{
@@ -2099,7 +2099,7 @@ const Tensor& lgamma_(const Tensor& input) {
 static void digamma_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  if (g.wants[0]) g.out[0] = grad * zeta(T(2), input);
+  if (g.wants[0]) g.out[0] = grad * trigamma(input);
 }
 static constexpr PointwiseRow kDigamma{
     "digamma", "DigammaBackward0", DT_OP_digamma, DT_OP_digamma_backward, OpClass::kFloat, 1, 0,
@@ -2112,6 +2112,19 @@ Tensor digamma(const Tensor& input) {
 const Tensor& digamma_(const Tensor& input) {
   pointwise_(kDigamma, {input});
   return input;
+}
+
+static void trigamma_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = T(-2) * grad * zeta(T(3), input);
+}
+static constexpr PointwiseRow kTrigamma{
+    "trigamma", "TrigammaBackward0", DT_OP_trigamma, DT_OP_trigamma_backward, OpClass::kFloat, 1, 0,
+    false, 1, 1, false, {0}, {1}, trigamma_gradient, false, false, false, false, false, nullptr,
+    nullptr};
+Tensor trigamma(const Tensor& input) {
+  return pointwise(kTrigamma, {input});
 }
 
 static void zeta_gradient(PointwiseGradient& g) {

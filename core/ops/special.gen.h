@@ -31,6 +31,7 @@ Tensor lgamma(const Tensor& input);
 const Tensor& lgamma_(const Tensor& input);
 Tensor digamma(const Tensor& input);
 const Tensor& digamma_(const Tensor& input);
+Tensor trigamma(const Tensor& input);
 Tensor zeta(const Operand& input, const Operand& other);
 Tensor polygamma(int64_t n, const Tensor& input);
 const Tensor& polygamma_(const Tensor& input, int64_t n);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr int64_t kRun = 512;  // elements that are handled at once
 constexpr int64_t kPieces = 64;
+constexpr int64_t kWide = 512;  // elements of a run that is worth a call
 
 // The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c.
 // Columns: a = n, b = l.
@@ -25,7 +26,11 @@ struct BatchNormShape {
   int64_t batch, channels, length;
   bool columns;
   int64_t chunks, per_chunk;  // planes: chunks of n; columns: chunks of positions n * length + l
+  // Columns: positions that are one run, as they lie in memory; what belongs to a channel is there
+  // once for each of them then.
+  int64_t together;
 
+  int64_t width() const { return channels * together; }            // such a run's, at most
   int64_t count() const { return batch * length; }                 // elements of a channel
   int64_t positions() const { return columns ? count() : batch; }  // what chunks are made of
   int64_t work() const { return count() * channels; }
@@ -54,7 +59,17 @@ inline BatchNormShape make_shape(const dt_view& x) {
       min(min(worth, max<int64_t>(1, kPieces / others)), max<int64_t>(1, s.positions()));
   s.per_chunk = max<int64_t>(1, ceil_div(s.positions(), wanted));
   s.chunks = max<int64_t>(1, ceil_div(s.positions(), s.per_chunk));
+  const bool are_few = x.dtype == dtype_of<float> && s.columns && s.channels > 0 &&
+                       s.channels <= kWide / 2 && s.work() >= 16 * kWide;
+  s.together = are_few ? kWide / s.channels : 1;
   return s;
+}
+
+// Takes back that positions are one run, if they do not follow each other in an operand.
+inline void let_follow(BatchNormShape* s, const dt_view& x) {
+  const bool follow = (s->length == 1 || x.strides[2] == s->channels) &&
+                      (s->batch == 1 || x.strides[0] == s->channels * s->length);
+  if (x.strides[1] != 1 || !follow) s->together = 1;
 }
 
 template <class T>
@@ -68,8 +83,9 @@ struct LinePlace {
   int64_t inner, a, b;
 
   LinePlace(int64_t line, int64_t inner) : inner(inner), a(line / inner), b(line % inner) {}
-  void step() {
-    if (++b == inner) b = 0, ++a;
+  void step(int64_t lines = 1) {
+    b += lines;
+    if (b >= inner) a += b / inner, b %= inner;
   }
 };
 
@@ -79,13 +95,15 @@ template <class Body>
 void for_each_run(const dt_stream* stream, const BatchNormShape& s, const Body& body) {
   const int64_t inner = s.columns ? s.length : s.channels, run = s.columns ? s.channels : s.length;
   const int64_t lines = s.batch * inner;
-  const int64_t group = max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, run));
+  const int64_t least = max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, run));
+  const int64_t group = ceil_div(least, s.together) * s.together;
   parallel_for(stream, ceil_div(lines, group), 2 * s.work(), [&](int64_t tile) {
     const int64_t end = min(lines, (tile + 1) * group);
     LinePlace at(tile * group, inner);
-    for (int64_t line = tile * group; line < end; ++line, at.step()) {
-      for (int64_t first = 0; first < run; first += kRun)
-        body(at.a, at.b, s.columns ? first : at.b, first, min(kRun, run - first));
+    for (int64_t line = tile * group; line < end; line += s.together, at.step(s.together)) {
+      const int64_t n = run * min(s.together, end - line);
+      for (int64_t first = 0; first < n; first += kRun)
+        body(at.a, at.b, s.columns ? first : at.b, first, min(kRun, n - first));
     }
   });
 }
@@ -97,6 +115,25 @@ void for_each_run_of(const BatchNormShape& s, int64_t c, const Body& body) {
     for (int64_t first = 0; first < s.length; first += kRun)
       body(n, c, c, first, min(kRun, s.length - first));
   }
+}
+
+// Positions for which sums are read and written once. So many streams are more than a processor
+// foresees: those of the next ones are fetched meanwhile.
+constexpr int64_t kTogether = 8;
+
+// What a channel is divided by without eps where its elements are equal: nothing, and so 0 is left
+// of it.
+template <class T>
+T factor_of(T rstd) {
+  return __builtin_isinf(rstd) ? T(0) : rstd;
+}
+
+// Repeats what channels have for each position of a run.
+template <class T>
+__attribute__((noinline)) void repeat_channels(const BatchNormShape& s, const T* from, T* to) {
+  const size_t bytes = static_cast<size_t>(s.channels) * sizeof(T);
+  for (int64_t i = from == to; i < s.together; ++i)
+    __builtin_memcpy(to + i * s.channels, from, bytes);
 }
 
 // The scratch memory of the sums: two doubles for each chunk and channel.

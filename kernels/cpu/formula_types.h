@@ -46,7 +46,7 @@ struct Exact {
   X(logsigmoid, 51) X(exp2, 20) X(log2, 70) X(log10, 70)                          \
   X(asin, 50) X(acos, 50) X(atan, 40) X(sinh, 40) X(cosh, 35)                     \
   X(asinh, 70) X(acosh, 60) X(atanh, 70)                                          \
-  X(erfc, 80) X(erfcx, 90) X(erfinv, 90) X(ndtri, 95) X(lgamma, 99) X(digamma, 99)
+  X(erfc, 80) X(erfcx, 90) X(erfinv, 90) X(ndtri, 95) X(lgamma, 99) X(digamma, 99) X(trigamma, 60)
 // clang-format on
 #define DT_BINARY_FUNCTIONS(X) \
   X(maximum, 3)                \

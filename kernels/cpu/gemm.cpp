@@ -208,7 +208,7 @@ struct GemmGroup {
   Panel<T> pack_a(const Block& at) const;
   TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
   Ahead<T> next_panel(const Block& at, int64_t j) const;
-  Ahead<T> next_rows(const Panel<T>& a, int64_t before, int64_t length) const;
+  Ahead<T> next_of_a(const Panel<T>& a, int64_t before, int64_t length) const;
   void tile(const Block& at, const Panel<T>& a, int64_t i, int64_t j, const Ahead<T>& ahead) const;
   void multiply_block(const Block& at, const Panel<T>& a) const;
   void multiply_rows(int64_t batch, int64_t i0) const;
@@ -269,13 +269,16 @@ Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
   return {packed_b(panel, next < g.n ? at.k0 : at.k1), step, (at.k1 - at.k0) * step};
 }
 
-// The rows of a that follow `before` ones, where they lie side by side: a processor foresees few of
-// so many short streams. Some of them are nearer than what is fetched in time. Expanded rows (of
-// size 0) are there already.
+// What of a follows `before` rows. Rows side by side: a processor foresees few of so many short
+// streams, and some of them are nearer than what is fetched in time. Expanded rows (of size 0) are
+// there already. Strips of columns: each step reads another line, as far away as a whole row of a's
+// memory, and the next tile's strip ends in a line that this one does not read.
 template <class T>
-Ahead<T> GemmGroup<T>::next_rows(const Panel<T>& a, int64_t before, int64_t length) const {
+Ahead<T> GemmGroup<T>::next_of_a(const Panel<T>& a, int64_t before, int64_t length) const {
   constexpr int64_t kLine = 64 / sizeof(T), kFar = 4096 / sizeof(T);
   const int64_t size = plan.height * a.lane, step = ceil_div(size, max<int64_t>(1, length));
+  if (kFetchInLoop && !plan.pack_a && a.lane == 1)
+    return {a.data + before + 2 * plan.height - 1, a.k};
   if (plan.pack_a || a.k != 1 || size == 0 || step > kLine) return {a.data, 0};
   return {a.data + before * a.lane + ceil_div(kFar, size) * size, step};
 }
@@ -308,7 +311,7 @@ void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
       const int64_t to = min(g.n, from + reach);
       for (int64_t i = at.i0; i < at.i1; i += plan.height) {
         for (int64_t j = from; j < to; j += kTileCols<T>)
-          tile(at, a, i, j, j == 0 ? next_rows(a, i - at.i0, length) : Ahead<T>{a.data, 0});
+          tile(at, a, i, j, j == 0 ? next_of_a(a, i - at.i0, length) : Ahead<T>{a.data, 0});
       }
     }
     return;
@@ -316,7 +319,10 @@ void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
   for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
     Ahead<T> ahead = next_panel(at, j);
     for (int64_t i = at.i0; i < at.i1; i += plan.height) {
-      if (g.n <= kTileCols<T>) ahead = next_rows(a, i - at.i0, length);
+      if (j == 0) {  // a comes from memory; later panels find it in a cache
+        const Ahead<T> of_a = next_of_a(a, i - at.i0, length);
+        if (of_a.step != 0 || g.n <= kTileCols<T>) ahead = of_a;
+      }
       tile(at, a, i, j, ahead);
       ahead.data += ahead.next;
     }

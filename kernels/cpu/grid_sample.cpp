@@ -14,12 +14,44 @@ T element(const T* plane, int64_t offset) {
   return offset < 0 ? T(0) : plane[offset];
 }
 
+// The elements of up to eight offsets, which are readable as eight.
+template <class T>
+void gather_eight(const T* plane, const int64_t* offset, T* to) {
+#if defined(__AVX512F__)
+  const __m512i at = _mm512_loadu_si512(offset);
+  const __mmask8 some = _mm512_cmpge_epi64_mask(at, _mm512_setzero_si512());
+  if constexpr (sizeof(T) == 8) {
+    _mm512_storeu_pd(to, _mm512_mask_i64gather_pd(_mm512_setzero_pd(), some, at, plane, 8));
+  } else {
+    _mm256_storeu_ps(to, _mm512_mask_i64gather_ps(_mm256_setzero_ps(), some, at, plane, 4));
+  }
+#else
+  for (int64_t i = 0; i < 8; ++i) {
+    const T found = plane[max<int64_t>(offset[i], 0)];
+    to[i] = offset[i] < 0 ? T(0) : found;
+  }
+#endif
+}
+
 template <class T>
 void sample_block(const PlaceBlock<T>& block, const T* plane, T* y) {
-  for (int64_t i = 0; i < block.count; ++i) y[i] = 0;
+  T sum[kBlock] = {};
   for (int64_t k = 0; k < block.taps; ++k) {
-    for (int64_t i = 0; i < block.count; ++i)
-      y[i] += block.weight[k][i] * element(plane, block.offset[k][i]);
+    for (int64_t i = 0; i < block.count; i += 8) {
+      T found[8];
+      gather_eight(plane, block.offset[k] + i, found);
+      for (int64_t j = 0; j < 8; ++j) sum[i + j] += block.weight[k][i + j] * found[j];
+    }
+  }
+  __builtin_memcpy(y, sum, static_cast<size_t>(block.count) * sizeof(T));
+}
+
+// Places behind the last of a block are made of nothing.
+template <class T>
+void fill_up(PlaceBlock<T>* block) {
+  for (int64_t k = 0; k < block->taps; ++k) {
+    for (int64_t i = block->count; i < kBlock; ++i)
+      block->offset[k][i] = -1, block->weight[k][i] = 0;
   }
 }
 
@@ -32,6 +64,7 @@ void forward(const dt_stream* stream, const calls::GridSample& call, const Sampl
                   const int64_t n = item / blocks, b = item % blocks;
                   PlaceBlock<T> block;
                   sampler.read(n, b, &block);
+                  fill_up(&block);
                   for (int64_t c = n * channels; c < (n + 1) * channels; ++c)
                     sample_block(block, data<const T>(call.x) + c * sampler.plane(),
                                  data<T>(call.y) + c * sampler.places() + b * kBlock);
@@ -110,7 +143,7 @@ void grid_gradient(const dt_stream* stream, const calls::GridSampleBackward& cal
 int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& call) {
   return visit_floating(call.y.dtype, [&](auto type) {
     const Sampler<typename decltype(type)::type> sampler(call, call.x, call.grid);
-    if (!are_rows_worth(sampler)) return forward(stream, call, sampler);
+    if (!is_sampled_by_rows(call, sampler)) return forward(stream, call, sampler);
     Workspace memory(call.workspace);
     sample_by_rows(stream, call, sampler, &memory);
   });
@@ -120,7 +153,7 @@ int64_t kernels::grid_sample_workspace(const dt_stream* stream, const calls::Gri
   Workspace sizes(nullptr);
   visit_floating(call.y.dtype, [&](auto type) {
     const Sampler<typename decltype(type)::type> sampler(call, call.x, call.grid);
-    if (are_rows_worth(sampler)) sample_by_rows(stream, call, sampler, &sizes);
+    if (is_sampled_by_rows(call, sampler)) sample_by_rows(stream, call, sampler, &sizes);
   });
   return sizes.bytes();
 }

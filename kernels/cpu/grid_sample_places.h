@@ -57,45 +57,84 @@ class Sampler {
   }
 
  private:
-  // With kEach taps in each dimension, which is known here because dividing takes long. Tap k of a
-  // place is made of tap k % kEach of the first dimension, tap k / kEach % kEach of the second, ...
+  // The taps of a block of places in one dimension.
   template <unsigned kEach>
-  void read_all(const T* coordinates, PlaceBlock<T>* out, bool with_slopes) const {
-    const int dims = dims_;
-    for (int64_t i = 0; i < out->count; ++i, coordinates += dims) {
-      sampling::Taps<T> of[kMaxDims];
-      // The grid's first coordinate is that of the last dimension.
-      for (int d = 0; d < dims; ++d) of[d] = axes_[d].taps(coordinates[dims - 1 - d]);
-      for (unsigned k = 0; k < out->taps; ++k) {
-        combine<kEach>(of, k, i, out);
-        if (with_slopes) combine_slopes<kEach>(of, k, i, out);
+  struct Line {
+    int64_t at[kEach][kBlock];
+    T weight[kEach][kBlock], slope[kEach][kBlock];
+  };
+
+  // What is the same for all places is known to the compiler where that is most calls, so that it
+  // makes vector code.
+  template <unsigned kEach, int kPadding>
+  void read_line(int d, const T* coordinates, int64_t count, Line<kEach>* line) const {
+    sampling::GridDim<T> axis = axes_[d];
+    axis.reach = kEach / 2;
+    constexpr bool kIsUsual = kPadding >= 0;
+    if (kIsUsual) axis.padding = kPadding, axis.of_volume = false;
+    const T* from = coordinates + (dims_ - 1 - d);  // its first is that of the last dimension
+    const int64_t step = kIsUsual ? 2 : dims_;
+    const T scale = axis.scale(), shift = axis.shift();  // choices in the loop are no vector code
+    for (int64_t i = 0; i < count; ++i) {
+      const sampling::Taps<T> taps = axis.taps_at({(from[i * step] + 1) * scale - shift, scale});
+      DT_UNROLL
+      for (unsigned k = 0; k < kEach; ++k) {
+        line->at[k][i] = taps.at[k];
+        line->weight[k][i] = taps.weight[k];
+        line->slope[k][i] = taps.slope[k];
       }
     }
   }
 
+  // With kEach taps in each dimension, which is known here because dividing takes long. Tap k of a
+  // place is made of tap k % kEach of the first dimension, tap k / kEach % kEach of the second, ...
   template <unsigned kEach>
-  void combine(const sampling::Taps<T>* of, unsigned k, int64_t i, PlaceBlock<T>* out) const {
-    int64_t offset = 0;
-    unsigned rest = k;
-    T weight = 1;
-    for (int d = 0; d < dims_; ++d, rest /= kEach) {
-      const int64_t tap = rest % kEach, at = of[d].at[tap];
-      offset = offset < 0 || at < 0 ? -1 : offset * axes_[d].size + at;
-      weight *= of[d].weight[tap];
+  void read_all(const T* coordinates, PlaceBlock<T>* out, bool with_slopes) const {
+    const bool is_usual = kEach < 4 && dims_ == 2;
+    Line<kEach> lines[kMaxDims];
+    for (int d = 0; d < dims_; ++d) {
+      if (is_usual && axes_[0].padding == sampling::kZeros) {
+        read_line<kEach, sampling::kZeros>(d, coordinates, out->count, &lines[d]);
+      } else if (is_usual && axes_[0].padding == sampling::kBorder) {
+        read_line<kEach, sampling::kBorder>(d, coordinates, out->count, &lines[d]);
+      } else {
+        read_line<kEach, -1>(d, coordinates, out->count, &lines[d]);
+      }
     }
-    out->offset[k][i] = offset;
-    out->weight[k][i] = weight;
+    for (unsigned k = 0; k < out->taps; ++k) {
+      for (unsigned d = 0, rest = k; d < static_cast<unsigned>(dims_); ++d, rest /= kEach)
+        combine(lines[d].at[rest % kEach], lines[d].weight[rest % kEach], d, k, out);
+      if (with_slopes) combine_slopes<kEach>(lines, k, out);
+    }
+  }
+
+  // Takes a dimension's tap to those of the dimensions before.
+  void combine(const int64_t* at, const T* weight, unsigned d, unsigned k,
+               PlaceBlock<T>* out) const {
+    int64_t* offset = out->offset[k];
+    T* product = out->weight[k];
+    const int64_t size = axes_[d].size, n = out->count;
+    if (d == 0) {
+      for (int64_t i = 0; i < n; ++i) offset[i] = at[i], product[i] = weight[i];
+      return;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const int64_t inside = offset[i] * size + at[i];
+      offset[i] = (offset[i] | at[i]) < 0 ? -1 : inside;
+      product[i] *= weight[i];
+    }
   }
 
   template <unsigned kEach>
-  void combine_slopes(const sampling::Taps<T>* of, unsigned k, int64_t i,
-                      PlaceBlock<T>* out) const {
+  void combine_slopes(const Line<kEach>* lines, unsigned k, PlaceBlock<T>* out) const {
     for (int e = 0; e < dims_; ++e) {
+      T* slope = out->slope[dims_ - 1 - e][k];
       unsigned rest = k;
-      T slope = 1;
-      for (int d = 0; d < dims_; ++d, rest /= kEach)
-        slope *= e == d ? of[d].slope[rest % kEach] : of[d].weight[rest % kEach];
-      out->slope[dims_ - 1 - e][k][i] = slope;
+      for (int d = 0; d < dims_; ++d, rest /= kEach) {
+        const T* factor = e == d ? lines[d].slope[rest % kEach] : lines[d].weight[rest % kEach];
+        for (int64_t i = 0; i < out->count; ++i)
+          slope[i] = d == 0 ? factor[i] : slope[i] * factor[i];
+      }
     }
   }
 

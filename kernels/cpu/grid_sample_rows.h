@@ -19,6 +19,12 @@ bool are_rows_worth(const Sampler<T>& sampler) {
   return sampler.plane() <= 4 * sampler.places() && bytes <= kMaxRowsBytes;
 }
 
+// Few channels are gathered faster than they are turned.
+template <class T>
+bool is_sampled_by_rows(const calls::GridSample& call, const Sampler<T>& sampler) {
+  return call.x.sizes[1] > kNarrowRow && are_rows_worth(sampler);
+}
+
 // The row and the weight of each tap of each place of all images: [image][place][tap]. Outside of
 // the image lies the row behind its last.
 template <class T>

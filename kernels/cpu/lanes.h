@@ -422,6 +422,7 @@ inline void reduce_spans(T* into, const From* x, int64_t row_stride, int64_t row
   constexpr int64_t kWidth = kVectorBytes / sizeof(T);
   for (int64_t r = 0; r < rows; r += kWidth) {
     reduce_group<Op>(into + r, min(kWidth, rows - r), [=](int64_t k) {
+      __builtin_prefetch(x + (r + k + 2 * kWidth) * row_stride);
       return reduce_span_to_vector<Op>(x + (r + k) * row_stride, n, transform);
     });
   }

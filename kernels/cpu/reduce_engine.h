@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/lanes.h"
+#include "kernels/cpu/reduce_narrow.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/math.h"
 
@@ -32,6 +33,7 @@ namespace {
 // One value per output, combined by an associative operation.
 template <class Op>
 struct Fold {
+  using Operation = Op;
   using T = typename Op::Value;
   static constexpr int kParts = 1;
 
@@ -110,6 +112,7 @@ struct Job {
   double power = 0;       // norm's p
   double correction = 0;  // var's
   double empty = 0;       // the result of reducing nothing
+  int64_t length = 0;     // elements of each output, where the engine does not see them all
 };
 
 // The usual norm in one pass instead of two.
@@ -117,30 +120,26 @@ inline void load_squares(double* y, const float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<double>(x[i]) * static_cast<double>(x[i]);
 }
 
-template <class T>
-void apply_map(const Job& job, T* x, int64_t n) {
+// Only norms change elements; they are accumulated in double.
+inline void apply_map(const Job& job, double* x, int64_t n) {
   switch (job.map) {
     case Map::kNone:
     case Map::kNonzero:  // has happened while loading, before a conversion could lose it
       return;
     case Map::kAbs:
-      if constexpr (kIsFloating<T>) {
-        for (int64_t i = 0; i < n; ++i) x[i] = math::abs(x[i]);
-      }
+      for (int64_t i = 0; i < n; ++i) x[i] = math::abs(x[i]);
       return;
     case Map::kSquare:
       for (int64_t i = 0; i < n; ++i) x[i] = x[i] * x[i];
       return;
     case Map::kPower:
-      if constexpr (kIsFloating<T>) {
-        for (int64_t i = 0; i < n; ++i)
-          x[i] = static_cast<T>(math::pow(__builtin_fabs(static_cast<double>(x[i])), job.power));
-      }
+      for (int64_t i = 0; i < n; ++i) x[i] = math::pow(math::abs(x[i]), job.power);
       return;
   }
 }
 
-// Finishes `width` states in place: the results are the first part.
+// Finishes `width` states in place: the results are the first part. What is neither a sum nor a
+// mean is accumulated in double.
 template <class T>
 void apply_finish(const Job& job, int64_t length, T* state, int64_t width) {
   if constexpr (kIsFloating<T>) {
@@ -150,25 +149,18 @@ void apply_finish(const Job& job, int64_t length, T* state, int64_t width) {
     const auto for_each = [=](const auto& result) {
       for (int64_t j = 0; j < width; ++j) state[j] = result(state[j], state + width + j);
     };
-    switch (job.finish) {
-      case Finish::kNone:
-        return;
-      case Finish::kSum:
-        return for_each([](T sum, const T*) { return T(0) + sum; });
-      case Finish::kMean:
-        return for_each([=](T sum, const T*) { return (T(0) + sum) / divisor; });
-      case Finish::kVariance:
+    if (job.finish == Finish::kSum) return for_each([](T sum, const T*) { return T(0) + sum; });
+    if (job.finish == Finish::kMean)
+      return for_each([=](T sum, const T*) { return (T(0) + sum) / divisor; });
+    if constexpr (std::is_same_v<T, double>) {
+      if (job.finish == Finish::kVariance)
         return for_each([=](T, const T* squares) { return *squares / divisor; });
-      case Finish::kDeviation:
+      if (job.finish == Finish::kDeviation)
         return for_each([=](T, const T* squares) { return math::sqrt(*squares / divisor); });
-      case Finish::kSquareRoot:
-        return for_each([](T sum, const T*) {
-          return static_cast<T>(__builtin_sqrt(static_cast<double>(sum)));
-        });
-      case Finish::kRoot:
-        return for_each([&](T sum, const T*) {
-          return static_cast<T>(math::pow(static_cast<double>(sum), 1.0 / job.power));
-        });
+      if (job.finish == Finish::kSquareRoot)
+        return for_each([](T sum, const T*) { return math::sqrt(sum); });
+      if (job.finish == Finish::kRoot)
+        return for_each([&](T sum, const T*) { return math::pow(sum, 1.0 / job.power); });
     }
   }
 }
@@ -221,31 +213,33 @@ struct ReduceOperands {
   void* workspace;
 };
 
+// How much scratch memory an engine needs whose states have `parts` values of some bytes.
+inline int64_t reduce_workspace(const ReduceOperands& on, int32_t parts, int64_t value_bytes) {
+  const ReducePlan p = make_plan(on.x, on.y, nullptr, value_bytes, parts == 1);
+  return p.chunks == 1 ? 0 : p.chunks * p.blocks * p.width * parts * value_bytes;
+}
+
 template <class Op>
 class ReduceEngine {
  public:
   using T = typename Op::T;
   static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
   static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
+  // Extrema of integers up to 32 bits: narrow ones are compared as they are.
+  static constexpr bool kChoosesIntegers = std::is_same_v<T, int32_t>;
 
   ReduceEngine(const dt_stream* stream, const ReduceOperands& on, const Job& job)
       : stream_(stream),
         x_(on.x),
         y_(on.y),
         job_(job),
-        plan_(plan(on)),
+        plan_(make_plan(on.x, on.y, nullptr, sizeof(T), Op::kParts == 1)),
         is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
-        squares_floats_(kAddsDoubles && job.map == Map::kSquare && holds<float>(x_.dtype)),
-        partial_(static_cast<T*>(on.workspace)) {}
-
-  static ReducePlan plan(const ReduceOperands& on) {
-    return make_plan(on.x, on.y, nullptr, sizeof(T), Op::kParts == 1);
-  }
-
-  static int64_t workspace(const ReduceOperands& on) {
-    const ReducePlan p = plan(on);
-    return p.chunks == 1 ? 0
-                         : p.chunks * p.blocks * state_size(p) * static_cast<int64_t>(sizeof(T));
+        squares_floats_(squares<float>()),
+        squares_doubles_(squares<double>()),
+        partial_(static_cast<T*>(on.workspace)) {
+    if constexpr (kChoosesIntegers)
+      narrow_ = narrow_choice<typename Op::Operation>(x_.dtype, job.map == Map::kNonzero);
   }
 
   void run() const {
@@ -263,23 +257,26 @@ class ReduceEngine {
   }
 
  private:
-  static int64_t state_size(const ReducePlan& p) { return Op::kParts * p.width; }
   T* partial(int64_t block, int64_t chunk) const {
-    return partial_ + (block * plan_.chunks + chunk) * state_size(plan_);
+    return partial_ + (block * plan_.chunks + chunk) * Op::kParts * plan_.width;
   }
   const char* x_at(int64_t offset) const {
     return data<const char>(x_) + offset * bytes_of(x_.dtype);
   }
   char* y_at(int64_t offset) const { return data<char>(y_) + offset * bytes_of(y_.dtype); }
 
-  DT_NOINLINE void load(T* to, int64_t offset, int64_t stride, int64_t n) const {
-    if (job_.map == Map::kNonzero) return load_truth(to, x_at(offset), x_.dtype, stride, n);
+  void load(T* to, int64_t offset, int64_t stride, int64_t n) const {
+    load(to, x_at(offset), stride, n);
+  }
+  // n elements of x's dtype.
+  DT_NOINLINE void load(T* to, const char* x, int64_t stride, int64_t n) const {
+    if (job_.map == Map::kNonzero) return load_truth(to, x, x_.dtype, stride, n);
     if constexpr (std::is_same_v<T, double>) {
       if (job_.map == Map::kSquare && holds<float>(x_.dtype) && stride == 1)
-        return load_squares(to, reinterpret_cast<const float*>(x_at(offset)), n);
+        return load_squares(to, reinterpret_cast<const float*>(x), n);
     }
-    load_run(to, x_at(offset), x_.dtype, stride, n);
-    apply_map(job_, to, n);
+    load_run(to, x, x_.dtype, stride, n);
+    if constexpr (std::is_same_v<T, double>) apply_map(job_, to, n);
   }
 
   DT_NOINLINE void reduce_blocks(int64_t begin, int64_t end) const {
@@ -325,20 +322,35 @@ class ReduceEngine {
   }
 
   void finish(T* state, int64_t width, int64_t y) const {
-    apply_finish(job_, plan_.length, state, width);
+    apply_finish(job_, job_.length > 0 ? job_.length : plan_.length, state, width);
     store_run(y_at(y), y_.dtype, plan_.kept_inner().y, state, width);
   }
 
   // ---- rows: one output at a time
 
-  bool is_read_in_place() const { return is_native_ || squares_floats_; }
+  template <class From>
+  bool squares() const {
+    return kAddsDoubles && job_.map == Map::kSquare && holds<From>(x_.dtype);
+  }
+  bool is_read_in_place() const {
+    return is_native_ || squares_floats_ || squares_doubles_ || narrow_.spans != nullptr;
+  }
 
   // Makes the states of `rows` runs of n elements in place.
   void add_dense(T* state, int64_t offset, int64_t row_stride, int64_t rows, int64_t n) const {
     if constexpr (kAddsDoubles) {
-      if (squares_floats_) {
-        const auto* x = reinterpret_cast<const float*>(x_at(offset));
-        return Op::add_spans(state, x, row_stride, rows, n, [](auto v) { return v * v; });
+      const auto square = [](auto v) { return v * v; };
+      const char* x = x_at(offset);
+      if (squares_floats_)
+        return Op::add_spans(state, reinterpret_cast<const float*>(x), row_stride, rows, n, square);
+      if (squares_doubles_)
+        return Op::add_spans(state, reinterpret_cast<const T*>(x), row_stride, rows, n, square);
+    }
+    if constexpr (kChoosesIntegers) {
+      if (narrow_.spans) {
+        char few[kColumns * sizeof(int16_t)];
+        narrow_.spans(few, x_at(offset), row_stride, rows, n);
+        return load(state, few, 1, rows);
       }
     }
     Op::add_spans(state, reinterpret_cast<const T*>(x_at(offset)), row_stride, rows, n);
@@ -377,8 +389,8 @@ class ReduceEngine {
     const int64_t n = plan_.length, stride = plan_.reduced.inner().x;
     T tile[ReducePlan::kTile];
     rows = min(rows, ReducePlan::kTile / n);
-    if (stride == 1 && row_stride == n) {
-      load(tile, offset, 1, rows * n);
+    if (row_stride == n * stride) {
+      load(tile, offset, stride, rows * n);
     } else {
       for (int64_t r = 0; r < rows; ++r) load(tile + r * n, offset + r * row_stride, stride, n);
     }
@@ -503,6 +515,14 @@ class ReduceEngine {
       return;
     }
     T row[kColumns];
+    if constexpr (kChoosesIntegers) {
+      if (narrow_.rows && stride == 1) {
+        char best[kColumns * sizeof(int16_t)];
+        narrow_.rows(best, x_at(offset), row_stride, rows, width);
+        load(row, best, 1, width);
+        return Op::add_rows(state, width, row, 0, 1, seen);
+      }
+    }
     for (int64_t r = 0; r < rows; ++r) {
       load(row, offset + r * row_stride, stride, width);
       Op::add_rows(state, width, row, 0, 1, seen + r);
@@ -523,8 +543,9 @@ class ReduceEngine {
   const dt_view& y_;
   const Job& job_;
   const ReducePlan plan_;
-  const bool is_native_;       // elements can be used where they are
-  const bool squares_floats_;  // so can floats whose squares are added up
+  const bool is_native_;                         // elements can be used where they are
+  const bool squares_floats_, squares_doubles_;  // so can those whose squares are added up
+  NarrowChoice narrow_;                          // so can integers of 8 and 16 bits
   T* partial_;
 };
 

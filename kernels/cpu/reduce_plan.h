@@ -161,9 +161,10 @@ inline void cut_rows(ReducePlan* plan) {
 }
 
 // x's elements and y's, where y's size is 1, are reduced; z may be absent. Needs at least one
-// element.
-inline ReducePlan make_plan(const dt_view& x, const dt_view& y, const dt_view* z,
-                            int64_t value_bytes, bool foldable) {
+// element. It is large, and there are many engines.
+__attribute__((noinline)) inline ReducePlan make_plan(const dt_view& x, const dt_view& y,
+                                                      const dt_view* z, int64_t value_bytes,
+                                                      bool foldable) {
   ReducePlan plan;
   for (int d = 0; d < x.ndim; ++d) {
     if (x.sizes[d] == 1) continue;

@@ -46,25 +46,26 @@ inline void for_each_vector(int64_t n, const Body& body) {
   if (i < n) body(i, n - i);
 }
 
-inline void store_lanes(float* y, Vector<float> v, int64_t n) {
-  n == kLanes<float> ? store(y, v) : store_few(y, v, n);
-}
+// What becomes of a run.
+struct ReluRun {
+  const float* addend;  // or none
+  float limit;
+  uint8_t* flags;  // or none
 
-void relu_run(float* y, const float* addend, float limit, uint8_t* flags, int64_t n) {
-  const bool has_limit = limit < Limits<float>::kHighest;
-  const Vector<float> most = splat(limit);
-  for_each_vector(n, [&](int64_t i, auto lanes) {
-    Vector<float> sum = load_first(y + i, lanes);
-    if (addend) sum += load_first(addend + i, lanes);
+  // Of some lanes from element i on.
+  Vector<float> y(Vector<float> sum, int64_t i, int64_t lanes) const {
+    if (addend) sum += lanes == kLanes<float> ? load(addend + i) : load_first(addend + i, lanes);
+    const Vector<float> most = splat(limit);
+    const bool has_limit = limit < Limits<float>::kHighest;
     const Vector<int32_t> is_low = sum <= 0.0f, is_high = has_limit ? sum >= most : is_low & 0;
     if (flags) {
       const uint32_t bytes = packet_bytes(lanes_set(~(is_low | is_high)));  // NaN passes
       __builtin_memcpy(flags + i / kPacket, &bytes, static_cast<size_t>(ceil_div(lanes, kPacket)));
     }
     sum = sum < 0.0f ? Vector<float>{} : sum;
-    store_lanes(y + i, is_high ? most : sum, lanes);
-  });
-}
+    return is_high ? most : sum;
+  }
+};
 
 // Lanes of g, so many, where they pass, else 0.
 inline Vector<float> passing(Vector<float> g, const uint8_t* flags, int64_t lanes) {

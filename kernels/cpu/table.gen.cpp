@@ -362,6 +362,8 @@ void add_kernels(dt_registry* registry) {
   add<run<Pointwise, kernels::lgamma_backward>>(registry, "lgamma_backward");
   add<run<Pointwise, kernels::digamma>>(registry, "digamma");
   add<run<Pointwise, kernels::digamma_backward>>(registry, "digamma_backward");
+  add<run<Pointwise, kernels::trigamma>>(registry, "trigamma");
+  add<run<Pointwise, kernels::trigamma_backward>>(registry, "trigamma_backward");
   add<run<Pointwise, kernels::zeta>>(registry, "zeta");
   add<run<Pointwise, kernels::zeta_backward>>(registry, "zeta_backward");
   add<run<Pointwise, kernels::bessel_i>>(registry, "bessel_i");

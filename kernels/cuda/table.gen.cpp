@@ -364,6 +364,8 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Pointwise, kernels::lgamma_backward>>(registry, "lgamma_backward");
   add_captured<run<Pointwise, kernels::digamma>>(registry, "digamma");
   add_captured<run<Pointwise, kernels::digamma_backward>>(registry, "digamma_backward");
+  add_captured<run<Pointwise, kernels::trigamma>>(registry, "trigamma");
+  add_captured<run<Pointwise, kernels::trigamma_backward>>(registry, "trigamma_backward");
   add_captured<run<Pointwise, kernels::zeta>>(registry, "zeta");
   add_captured<run<Pointwise, kernels::zeta_backward>>(registry, "zeta_backward");
   add_captured<run<Pointwise, kernels::bessel_i>>(registry, "bessel_i");

@@ -74,7 +74,9 @@ def test_variance_of_a_constant(value, eps, both, same):
     same(*both(run))
 
 
-@pytest.mark.parametrize("shape", [(3, 5, 7, 9), (1, 33, 1, 3), (45, 19)])
+@pytest.mark.parametrize(
+    "shape", [(3, 5, 7, 9), (1, 33, 1, 3), (45, 19), (3, 5, 37, 29), (811, 19)]
+)
 @pytest.mark.parametrize("mean", [0.0, 1e4])
 def test_variance_around_a_large_mean(shape, mean):
     """With channels last positions are added as floats, relative to one of them: no digits are lost."""
@@ -156,6 +158,7 @@ IMAGES = (
     (2, 6, 4, 4),
     (1, 4, 1, 5),
     (5, 8, 40, 41),
+    (3, 24, 19, 21),
 )
 
 
@@ -233,11 +236,43 @@ def test_norm_and_relu_on_other_processors(torch, isa):
     assert done.returncode == 0 and passed in done.stdout, done.stdout
 
 
-def test_elements_whose_squares_are_no_floats():
+@pytest.mark.parametrize("shape", ((8, 16, 5, 5), (5, 24, 19, 21)))
+def test_elements_whose_squares_are_no_floats(shape):
     """In channels last, too, variances are those of float64."""
-    x = np.random.default_rng(1).standard_normal((8, 16, 5, 5)).astype(np.float32)
+    x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
     large = dt.tensor(x * np.float32(1e19)).contiguous(memory_format=dt.channels_last)
     y = dt.nn.functional.batch_norm(large, None, None, training=True).double().numpy()
     x = x.astype(float)
     want = (x - x.mean((0, 2, 3), keepdims=True)) / x.std((0, 2, 3), keepdims=True)
     np.testing.assert_allclose(y, want, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("channels", (1, 3, 16, 100))
+@pytest.mark.parametrize("apart", ((True, False), (False, True), (False, False)))
+def test_few_channels(torch, channels, apart):
+    """Positions follow each other in memory in both operands, in one of them, or in none."""
+    random = np.random.default_rng(3)
+    shape = (3, channels, 61, 53)
+    images, g = (random.standard_normal(shape).astype(np.float32) for _ in range(2))
+
+    def laid_out(t, x, is_apart):
+        """Channels last, of a larger image if need be."""
+        larger = np.concatenate([x] * 2, 1) if is_apart else x
+        return t.tensor(larger).contiguous(memory_format=t.channels_last)[:, :channels]
+
+    def run(t, dtype):
+        x = laid_out(t, images, apart[0]).to(dtype).detach().requires_grad_()
+        y = t.nn.functional.batch_norm(x, None, None, None, None, True)
+        y.backward(laid_out(t, g, apart[1]).to(dtype))
+        return [z.detach().double().numpy() for z in (y, x.grad)]
+
+    before, ours = dt.get_num_threads(), []
+    try:
+        for threads in (1, 3):
+            dt.set_num_threads(threads)
+            ours.append(run(dt, dt.float32))
+    finally:
+        dt.set_num_threads(before)
+    for one, many, truth in zip(*ours, run(torch, torch.float64), strict=True):
+        assert np.array_equal(one, many)
+        np.testing.assert_allclose(one, truth, rtol=1e-5, atol=1e-5)

@@ -189,3 +189,17 @@ def test_an_exception_passes_tensors_that_end_on_its_way(np):
     """A list that is not finished drops what is in it while the exception is on its way."""
     with pytest.raises(ZeroDivisionError):
         list(dt.from_numpy(np.ones(3)) if i < 2 else 1 / 0 for i in range(3))
+
+
+def test_strides_of_single_elements(np):
+    """NumPy's buffers have strides of their own there, its arrays those that they were made with."""
+    torch = pytest.importorskip("torch")
+    for sizes in ((1, 2, 1, 4), (2, 1, 3, 1), (1, 1), (3, 1, 2)):
+        for order in ("C", "F"):
+            x = np.zeros(sizes, order=order)
+            for view in (x, x.T, x[..., ::-1][..., ::-1], np.moveaxis(x, 0, -1)):
+                ours = dt.from_numpy(view)
+                if not ours.is_contiguous():  # otherwise ours are row-major
+                    assert ours.stride() == torch.from_numpy(view).stride()
+    image = torch.zeros(1, 2, 1, 4).contiguous(memory_format=torch.channels_last).numpy()
+    assert dt.from_numpy(image).stride() == torch.from_numpy(image).stride()

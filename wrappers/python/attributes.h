@@ -198,6 +198,46 @@ static PyObject* get_reversed(PyObject* self, void* unused) {
   return adopt_handle(tensor_type, out);
 }
 
+static PyObject* grad_or_none(PyObject* self, PyObject* unused) {
+  (void)unused;
+  dt_tensor* out = NULL;
+  if (dt_tensor_grad(handle_of(self), &out)) return raise_last_error();
+  if (out) return adopt_handle(tensor_type, out);
+  Py_RETURN_NONE;
+}
+
+static PyObject* without_graph(PyObject* self, PyObject* unused) {
+  (void)unused;
+  dt_tensor* out = NULL;
+  (void)!dt_tensor_data(handle_of(self), &out);
+  return adopt_handle(tensor_type, out);
+}
+
+static PyObject* written(PyObject* self, dt_status status) {
+  if (status) return raise_last_error();
+  Py_INCREF(self);
+  return self;
+}
+
+static PyObject* zero(PyObject* self, PyObject* unused) {
+  (void)unused;
+  dt_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = dt_zero_(handle_of(self));
+  Py_END_ALLOW_THREADS;
+  return written(self, status);
+}
+
+static PyObject* copy(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names) {
+  if (names || n != 1 || !PyObject_TypeCheck(args[0], base_type))
+    return call_general("copy_", self, args, n, names);
+  dt_status status;
+  Py_BEGIN_ALLOW_THREADS;
+  status = dt_copy_(handle_of(self), handle_of(args[0]), 0);
+  Py_END_ALLOW_THREADS;
+  return written(self, status);
+}
+
 /* ---- one number */
 
 static PyObject* item(PyObject* self, PyObject* unused) {

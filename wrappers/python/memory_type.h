@@ -72,6 +72,78 @@ static PyObject* memory_of(PyObject* module, PyObject* const* args, Py_ssize_t n
   return (PyObject*)self;
 }
 
+/* ---- the other way: memory that Python has */
+
+/* What elements of a buffer are; 0 if none of ours. */
+static dt_dtype dtype_of_format(const char* format, Py_ssize_t width) {
+  if (!format || !format[0] || format[1]) return 0;
+  switch (format[0]) {
+    case 'f':
+      return DT_DTYPE_FLOAT32;
+    case 'd':
+      return DT_DTYPE_FLOAT64;
+    case 'e':
+      return DT_DTYPE_FLOAT16;
+    case '?':
+      return DT_DTYPE_BOOL;
+    case 'B':
+      return DT_DTYPE_UINT8;
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+      return width == 8   ? DT_DTYPE_INT64
+             : width == 4 ? DT_DTYPE_INT32
+             : width == 2 ? DT_DTYPE_INT16
+                          : DT_DTYPE_INT8;
+  }
+  return 0;
+}
+
+/* A drop for an object, which may run on any thread, and late. */
+static void drop_object(void* object) {
+  if (!Py_IsInitialized()) return;
+  const PyGILState_STATE state = PyGILState_Ensure();
+  Py_DECREF((PyObject*)object);
+  PyGILState_Release(state);
+}
+
+static PyObject* from_view(PyObject* owner, const Py_buffer* view) {
+  const dt_dtype dtype = dtype_of_format(view->format, view->itemsize);
+  int64_t sizes[MAX_DIMS], strides[MAX_DIMS], last = 0;
+  if (!dtype || view->ndim > MAX_DIMS || !view->len) Py_RETURN_NONE;
+  const int is_row_major = PyBuffer_IsContiguous(view, 'C');
+  for (int d = 0; d < view->ndim; d++) {
+    if (view->strides[d] < 0 || view->strides[d] % view->itemsize) Py_RETURN_NONE;
+    /* NumPy gives strides of its own to dimensions of one element. */
+    if (view->shape[d] == 1 && !is_row_major) Py_RETURN_NONE;
+    sizes[d] = view->shape[d];
+    strides[d] = view->strides[d] / view->itemsize;
+    last += (sizes[d] - 1) * strides[d];
+  }
+  dt_tensor* out = NULL;
+  Py_INCREF(owner);
+  (void)!dt_from_blob(view->buf, (last + 1) * view->itemsize, sizes, view->ndim,
+                      is_row_major ? NULL : strides, is_row_major ? 0 : view->ndim, dtype,
+                      DT_DEVICE_TYPE_CPU, 0, owner, drop_object, &out);
+  return adopt_handle(tensor_type, out);
+}
+
+/* from_memory(owner): a tensor on the memory that a buffer shows, None if it is not to be written
+ * or has elements or strides that a tensor has not. */
+static PyObject* from_memory(PyObject* module, PyObject* owner) {
+  (void)module;
+  Py_buffer view;
+  if (PyObject_GetBuffer(owner, &view, PyBUF_RECORDS)) {
+    PyErr_Clear();
+    Py_RETURN_NONE;
+  }
+  PyObject* const tensor = from_view(owner, &view);
+  PyBuffer_Release(&view); /* the owner is kept, and with it its memory */
+  return tensor;
+}
+
 static PyType_Slot kMemorySlots[] = {
     {Py_tp_dealloc, memory_dealloc},
     {Py_bf_getbuffer, memory_get_buffer},

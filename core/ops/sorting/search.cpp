@@ -36,11 +36,15 @@ View rows_for(const Tensor& sorted, const Tensor& values) {
 Tensor positions_in(const Tensor& sorted, const Tensor& values, DType dtype, bool right,
                     const Tensor& sorter) {
   const Tensor y = make_empty(values.sizes(), dtype, values.device());
+  // Short rows that look in the same one are a long one.
+  const bool is_flat = sorted.ndim() == 1 && values.ndim() > 1;
+  const Tensor x = is_flat ? reshape(values, {-1}) : values;
+  const Tensor positions = is_flat ? reshape(y, {-1}) : y;
   SearchsortedCall call;
-  call.y = row_view(y, y.ndim() - 1);
-  call.sorted = rows_for(sorted, values);
-  call.values = row_view(values, values.ndim() - 1);
-  if (sorter.defined()) call.sorter = rows_for(sorter, values);
+  call.y = row_view(positions, x.ndim() - 1);
+  call.sorted = rows_for(sorted, x);
+  call.values = row_view(x, x.ndim() - 1);
+  if (sorter.defined()) call.sorter = rows_for(sorter, x);
   call.right = right;
   run(op::searchsorted, call);
   return y;
@@ -51,6 +55,7 @@ Tensor positions_in(const Tensor& sorted, const Tensor& values, DType dtype, boo
 Tensor searchsorted(const Tensor& sorted_sequence, const Operand& input, bool out_int32, bool right,
                     const std::optional<std::string>& side, const Tensor& sorter) {
   const bool is_right = checked_side(right, side);
+  const GradMode no_grad(false);
   const DType common = result_type({sorted_sequence, input});
   const Tensor values = as_tensor(input, common, sorted_sequence.device());
   check_searched(sorted_sequence, values);

@@ -85,6 +85,7 @@ Tensor log_ndtr(const Tensor& input) {
 Tensor polygamma(int64_t n, const Tensor& input) {
   DT_CHECK(n >= 0, kRuntimeError, "polygamma(n, x) does not support negative n.");
   if (n == 0) return digamma(input);
+  if (n == 1) return trigamma(input);
   const double order = static_cast<double>(n), factorial = std::tgamma(order + 1);
   return in_steps(input, [=](const Tensor& x) {
     return mul(zeta(order + 1, x), n % 2 == 1 ? factorial : -factorial);

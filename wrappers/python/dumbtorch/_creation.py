@@ -10,7 +10,7 @@ import warnings
 from . import _numpy, _ops
 from ._native import ffi, lib
 from ._runtime import NULL, keep_alive, placed, wrap
-from ._tensor_type import TensorBase, adopt, from_capsule, from_lists
+from ._tensor_type import TensorBase, adopt, from_capsule, from_lists, from_memory
 from ._types import DTYPE, bool_, float32, float64, int64
 from ._types import device as Device
 from .storage import UntypedStorage, memory_of
@@ -103,8 +103,11 @@ def from_numpy(a):
     """A tensor that shares the memory of a NumPy array."""
     if not _numpy.is_array(a):
         raise TypeError(f"expected np.ndarray (got {type(a).__name__})")
+    plain = from_memory(a)
+    if plain is not None:
+        return plain
     _warn_if_read_only(a.flags.writeable, "NumPy array")
-    return _share(a)
+    return _share_by_parts(a)
 
 
 def _warn_if_read_only(writable: bool, what: str) -> None:
@@ -118,6 +121,11 @@ def _warn_if_read_only(writable: bool, what: str) -> None:
 
 
 def _share(a):
+    plain = from_memory(a)
+    return _share_by_parts(a) if plain is None else plain
+
+
+def _share_by_parts(a):
     kind = _numpy.dtype_of(a)
     if kind is None or not a.dtype.isnative:
         known = ", ".join(d.name for d in DTYPE.objects.values())

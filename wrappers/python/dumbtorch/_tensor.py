@@ -537,6 +537,9 @@ install(
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, _function)
+# Programs look at these as often as at a shape: without a Python frame.
+Tensor.grad = Tensor.grad.getter(TensorBase._grad_or_none)
+Tensor.data = Tensor.data.getter(TensorBase._without_graph)
 for _name, _function in _ops.PROPERTIES.items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, property(_function))

@@ -1,0 +1,331 @@
+// The statistics of each channel, and y = (x - mean) * scale + shift.
+#pragma once
+
+#include "kernels/calls/nn.gen.h"
+#include "kernels/cpu/channel_runs.h"
+#include "kernels/cpu/moments.h"
+
+namespace dt::cpu {
+namespace {
+
+// A forward call of either kind.
+struct NormCall {
+  const dt_view &mean, &rstd, &x, *y, *weight, *bias, *running_mean, *running_var;
+  bool training;
+  double eps;
+  void* workspace;
+  BatchNormShape shape;
+  bool with_relu = false;
+  const dt_view* addend = nullptr;
+  uint8_t* flags = nullptr;
+  float limit = 0;
+
+  template <class Call>
+  NormCall(const Call& call, const dt_view* y)
+      : mean(call.mean),
+        rstd(call.rstd),
+        x(call.x),
+        y(y),
+        weight(call.weight),
+        bias(call.bias),
+        running_mean(call.running_mean),
+        running_var(call.running_var),
+        training(call.training),
+        eps(call.eps),
+        workspace(call.workspace),
+        shape(make_shape(call.x)) {
+    let_follow(&shape, call.x);
+    if (y) let_follow(&shape, *y);
+  }
+};
+
+// What follows the norm of a run, whose addend may be copied.
+ReluRun relu_of_run(const NormCall& call, int64_t a, int64_t b, int64_t first, int64_t n,
+                    float* copy) {
+  const BatchNormShape& s = call.shape;
+  ReluRun run = {nullptr, call.limit, call.flags ? call.flags + s.flags_at(a, b, first) : nullptr};
+  if (call.addend) {
+    const auto addend = make_operand<const float>(s, *call.addend);
+    run.addend = read_run(addend.run(a, b) + first * addend.stride, addend.stride, n, copy);
+  }
+  return run;
+}
+
+// ---- statistics
+
+template <class T>
+void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
+                   const Partials& out) {
+  Moments total;
+  T copy[kRun];
+  const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
+  for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
+    for (int64_t first = 0; first < s.length; first += kRun) {
+      const int64_t count = min(kRun, s.length - first);
+      total.add_run(read_run(x.run(n, c) + first * x.stride, x.stride, count, copy), count);
+    }
+  }
+  out.first(chunk)[c] = total.mean;
+  out.second(chunk)[c] = total.squares;
+}
+
+// Welford's update by a few positions, of which sums relative to the first of them are known; so
+// many came before them.
+template <class T>
+struct MomentsUpdate {
+  const T* const* run;
+  const int64_t positions;
+  const double number, part, share, spread;
+
+  MomentsUpdate(const T* const* run, int64_t positions, int64_t before)
+      : run(run),
+        positions(positions),
+        number(static_cast<double>(positions)),
+        part(1 / number),
+        share(number / (static_cast<double>(before) + number)),
+        spread(share * static_cast<double>(before)) {}
+
+  // Of one channel: the sum of distances and of their squares.
+  void add(int64_t i, double missed, double far, double* mean, double* squares) const {
+    const double center = static_cast<double>(run[0][i]) + missed * part;
+    const double delta = center - mean[i];
+    mean[i] += delta * share;
+    squares[i] += far - missed * missed * part + delta * delta * spread;
+  }
+
+  // The same where some sums of squares are no floats.
+  __attribute__((noinline, cold)) void exactly(const T* off, const T* around, int64_t count,
+                                               double* mean, double* squares) const {
+    for (int64_t i = 0; i < count; ++i) {
+      double missed = static_cast<double>(off[i]), far = static_cast<double>(around[i]);
+      if (!__builtin_isfinite(far)) {
+        missed = far = 0;
+        for (int64_t p = 1; p < positions; ++p) {
+          const double distance = static_cast<double>(run[p][i]) - static_cast<double>(run[0][i]);
+          missed += distance, far += distance * distance;
+        }
+      }
+      add(i, missed, far, mean, squares);
+    }
+  }
+};
+
+// The positions from one on, of `count` channels. They are taken relative to the first of them, so
+// that a large mean costs no digits.
+template <class T>
+void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
+                        int64_t positions, int64_t before, int64_t first, int64_t count,
+                        double* __restrict mean, double* __restrict squares) {
+  T copy[kTogether][kRun];
+  const T* run[kTogether];
+  LinePlace at(position, s.length);
+  for (int64_t p = 0; p < positions; ++p, at.step(s.together))
+    run[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy[p]);
+  const int64_t ahead = kTogether * s.together * x.stride_b;
+  T off[kRun], around[kRun];
+  for_each_vector<T>(count, [&](int64_t i, auto lanes) {
+    const Vector<T> about = load_as<T>(run[0] + i, lanes);
+    Vector<T> to_off = {}, to_around = {};
+    __builtin_prefetch(run[0] + i + ahead);
+    for (int64_t p = 1; p < positions; ++p) {
+      __builtin_prefetch(run[p] + i + ahead);
+      const Vector<T> distance = load_as<T>(run[p] + i, lanes) - about;
+      to_off += distance, to_around += distance * distance;
+    }
+    store_first(off + i, to_off, lanes), store_first(around + i, to_around, lanes);
+  });
+  const MomentsUpdate<T> update(run, positions, before);
+  if constexpr (std::is_same_v<T, float>) {
+    int too_large = 0;
+    for (int64_t i = 0; i < count; ++i) too_large |= !__builtin_isfinite(around[i]);
+    if (too_large) return update.exactly(off, around, count, mean, squares);
+  }
+  for (int64_t i = 0; i < count; ++i)
+    update.add(i, static_cast<double>(off[i]), static_cast<double>(around[i]), mean, squares);
+}
+
+// A chunk of positions, each of which is a run.
+template <class T>
+void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
+                    const Partials& out) {
+  double *mean = out.first(chunk), *squares = out.second(chunk);
+  const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
+  for (int64_t first = 0; first < s.channels; first += kRun) {
+    const int64_t count = min(kRun, s.channels - first);
+    for (int64_t at = begin; at < end; at += kTogether) {
+      add_column_moments(s, x, at, min(kTogether, end - at), at - begin, first, count, mean + first,
+                         squares + first);
+    }
+  }
+}
+
+// Takes the moments of `other` numbers of each channel into those of `count`.
+__attribute__((noinline)) void merge_moments(double count, double other, int64_t channels,
+                                             double* __restrict mean, double* __restrict squares,
+                                             const double* __restrict other_mean,
+                                             const double* __restrict other_squares) {
+  const double weight = other / (count + other);
+  for (int64_t c = 0; c < channels; ++c) {
+    const double delta = other_mean[c] - mean[c];
+    mean[c] += delta * weight;
+    squares[c] += other_squares[c] + delta * delta * count * weight;
+  }
+}
+
+// The same chunk where several positions are a run: each of them has moments of its own first.
+void wide_moments(const BatchNormShape& s, const ChannelRuns<const float>& x, int64_t chunk,
+                  const Partials& out) {
+  double mean[kWide] = {}, squares[kWide] = {};
+  const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
+  const int64_t rows = (end - begin) / s.together, rest = (end - begin) % s.together;
+  for (int64_t row = 0; row < rows; row += kTogether) {
+    add_column_moments(s, x, begin + row * s.together, min(kTogether, rows - row), row, 0,
+                       s.width(), mean, squares);
+  }
+  if (rest > 0) {
+    add_column_moments(s, x, begin + rows * s.together, 1, rows, 0, rest * s.channels, mean,
+                       squares);
+  }
+  double count = 0;
+  for (int64_t i = 0; i < s.together; ++i) {
+    const double other = static_cast<double>(rows + (i < rest));
+    if (other == 0) break;
+    merge_moments(count, other, s.channels, out.first(chunk), out.second(chunk),
+                  mean + i * s.channels, squares + i * s.channels);
+    count += other;
+  }
+}
+
+// ---- forward: y = (x - mean) * scale + shift
+
+// The numbers of each channel, and how they are found and used.
+template <class T>
+struct Normalizer {
+  const NormCall& call;
+  const BatchNormShape& shape;
+  ChannelRuns<const T> x;
+  Partials partials;
+  T *mean, *rstd, *scale;
+  T *wide_mean, *wide_bias;  // where positions are one run
+  const T *weight, *bias;
+
+  explicit Normalizer(const NormCall& c)
+      : call(c),
+        shape(c.shape),
+        x(make_operand<const T>(shape, c.x)),
+        partials{static_cast<double*>(c.workspace), shape.channels},
+        mean(data<T>(c.mean)),
+        rstd(data<T>(c.rstd)),
+        scale(reinterpret_cast<T*>(partials.first(shape.chunks))),
+        wide_mean(scale + shape.width()),
+        wide_bias(wide_mean + shape.width()),
+        weight(optional_data<const T>(c.weight)),
+        bias(optional_data<const T>(c.bias)) {}
+
+  __attribute__((noinline)) void chunk_moments(int64_t c, int64_t chunk) const {
+    if (!shape.columns) return plane_moments(shape, x, c, chunk, partials);
+    for (int64_t i = 0; i < 2 * shape.channels; ++i) partials.first(chunk)[i] = 0;
+    if constexpr (std::is_same_v<T, float>) {
+      if (shape.together > 1) return wide_moments(shape, x, chunk, partials);
+    }
+    column_moments(shape, x, chunk, partials);
+  }
+  // Of `channels` channels from c on.
+  __attribute__((noinline)) void batch_statistics(int64_t c, int64_t channels) const {
+    double *const to = partials.first(0) + c, *const squares = partials.second(0) + c;
+    double count = static_cast<double>(shape.chunk_count(0));
+    for (int64_t chunk = 1; chunk < shape.chunks; ++chunk) {
+      const double other = static_cast<double>(shape.chunk_count(chunk));
+      merge_moments(count, other, channels, to, squares, partials.first(chunk) + c,
+                    partials.second(chunk) + c);
+      count += other;
+    }
+    for (int64_t i = 0; i < channels; ++i)
+      use_statistics(c + i, to[i], Moments{count, to[i], squares[i]}.rstd(call.eps), true);
+  }
+  void running_statistics() const {
+    for (int64_t c = 0; c < shape.channels; ++c) {
+      const double var = static_cast<double>(optional_data<const T>(call.running_var)[c]);
+      use_statistics(c, static_cast<double>(optional_data<const T>(call.running_mean)[c]),
+                     1.0 / __builtin_sqrt(var + call.eps), false);
+    }
+  }
+  __attribute__((noinline)) void use_statistics(int64_t c, double center, double over_deviation,
+                                                bool of_batch) const {
+    mean[c] = static_cast<T>(center);
+    rstd[c] = static_cast<T>(over_deviation);
+    const T factor = of_batch ? factor_of(rstd[c]) : rstd[c];
+    scale[c] = weight ? weight[c] * factor : factor;
+  }
+  __attribute__((noinline)) void widen() {
+    if (shape.together == 1) return;
+    repeat_channels(shape, scale, scale);
+    repeat_channels(shape, mean, wide_mean);
+    mean = wide_mean;
+    if (bias) repeat_channels(shape, bias, wide_bias), bias = wide_bias;
+  }
+  // Writes f(elements, i, lanes) of a run, and what follows it.
+  template <class F>
+  void map_run(T* to, const T* from, int64_t n, const ReluRun& relu, const F& f) const {
+    const bool with_relu = call.with_relu;
+    for_each_vector<T>(n, [&](int64_t i, auto lanes) {
+      Vector<T> v = f(load_as<T>(from + i, lanes), i, lanes);
+      if constexpr (std::is_same_v<T, float>) {
+        if (with_relu) v = relu.y(v, i, lanes);
+      }
+      lanes == kLanes<T> ? store(to + i, v) : store_few(to + i, v, lanes);
+    });
+  }
+  __attribute__((noinline)) void normalize(const ChannelRuns<T>& y, int64_t a, int64_t b, int64_t c,
+                                           int64_t first, int64_t n) const {
+    T copy[kRun];
+    float copy_addend[kRun];
+    const T* const from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
+    const ReluRun relu =
+        call.with_relu ? relu_of_run(call, a, b, first, n, copy_addend) : ReluRun();
+    const T *const center = mean + c, *const factor = scale + c,
+                   *const shift = bias + (bias ? c : 0);
+    write_run<kRun>(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
+      if (shape.columns) {
+        map_run(to, from, n, relu, [=](Vector<T> v, int64_t i, auto lanes) {
+          v = (v - load_as<T>(center + i, lanes)) * load_as<T>(factor + i, lanes);
+          return shift ? v + load_as<T>(shift + i, lanes) : v;
+        });
+      } else {
+        const T middle = *center, times = *factor, level = shift ? *shift : T(0);
+        map_run(to, from, n, relu,
+                [=](Vector<T> v, int64_t, auto) { return (v - middle) * times + level; });
+      }
+    });
+  }
+};
+
+template <class T>
+__attribute__((noinline)) int32_t forward(const dt_stream* stream, const NormCall& call) {
+  const BatchNormShape& s = call.shape;
+  Normalizer<T> k(call);
+  const ChannelRuns<T> y = call.y ? make_operand<T>(s, *call.y) : ChannelRuns<T>();
+  const auto normalize = [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
+    k.normalize(y, a, b, c, first, n);
+  };
+  if (call.training && s.by_channels(stream)) {
+    parallel_for(stream, s.channels, 2 * s.work(), [&](int64_t c) {
+      for (int64_t chunk = 0; chunk < s.chunks; ++chunk) k.chunk_moments(c, chunk);
+      k.batch_statistics(c, 1);
+      if (call.y) for_each_run_of(s, c, normalize);
+    });
+    return DT_KERNEL_OK;
+  }
+  if (call.training) {
+    const int64_t planes = s.columns ? 1 : s.channels;
+    parallel_for(stream, s.chunks * planes, 2 * s.work(),
+                 [&](int64_t tile) { k.chunk_moments(tile % planes, tile / planes); });
+  }
+  call.training ? k.batch_statistics(0, s.channels) : k.running_statistics();
+  k.widen();
+  if (call.y) for_each_run(stream, s, normalize);
+  return DT_KERNEL_OK;
+}
+
+}  // namespace
+}  // namespace dt::cpu

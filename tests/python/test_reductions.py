@@ -1,0 +1,114 @@
+"""Reductions over dimensions that do not lie together, and of integers narrower than what they are computed in."""
+
+from __future__ import annotations
+
+import dumbtorch as dt
+import pytest
+
+np = pytest.importorskip("numpy")
+
+# Reduced are short runs that lie apart: the images of a channel, rows of a slice, a repeated axis.
+SHAPES = [
+    ((37, 3, 9), (0, 2)),
+    ((5, 64, 7, 7), (0, 2, 3)),
+    ((3, 4, 5, 6), (1, 3)),
+    ((2, 3, 300), (0, 2)),
+]
+DTYPES = ["float32", "float64", "bfloat16", "int64", "int8", "uint8", "bool"]
+
+
+def numbers(shape, kind: str, seed: int = 0):
+    drawn = np.random.default_rng(seed).integers(0 if kind == "uint8" else -9, 10, shape)
+    return drawn > 5 if kind == "bool" else drawn
+
+
+def layouts(x):
+    """The same elements, dense, and as every second one, with a gap behind each row, of a transposed tensor."""
+    rows = dt.zeros(*x.shape[:-1], x.shape[-1] + 3, dtype=x.dtype)
+    rows[..., 1:-2] = x
+    steps = dt.zeros(*x.shape[:-1], x.shape[-1] * 2, dtype=x.dtype)
+    steps[..., ::2] = x
+    return x, rows[..., 1:-2], steps[..., ::2], x.transpose(0, 1).contiguous().transpose(0, 1)
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+@pytest.mark.parametrize(("shape", "dims"), SHAPES)
+def test_outer_and_inner(shape, dims, kind):
+    """Small integers, of which every sum is exact."""
+    drawn = numbers(shape, kind)
+    for x in layouts(dt.tensor(drawn).to(getattr(dt, kind))):
+        for keepdim in (False, True):
+            total = dt.sum(x, dims, keepdim=keepdim)
+            expected = drawn.sum(dims, keepdims=keepdim)
+            assert total.shape == expected.shape
+            rounded = dt.tensor(expected).to(total.dtype)
+            assert (total == rounded).all().item()
+            for name, of_numpy in (
+                ("amax", np.max),
+                ("amin", np.min),
+                ("any", np.any),
+                ("all", np.all),
+            ):
+                best = getattr(dt, name)(x, dims, keepdim=keepdim)
+                assert (
+                    best.to(dt.float64).numpy() == of_numpy(drawn, dims, keepdims=keepdim)
+                ).all()
+        assert x.sum().item() == dt.tensor(drawn.sum()).to(x.sum().dtype).item()
+    if kind in ("float32", "float64"):
+        x = dt.tensor(drawn).to(getattr(dt, kind))
+        np.testing.assert_allclose(x.mean(dims).numpy(), drawn.mean(dims), rtol=1e-6)
+        norm = dt.linalg.vector_norm(x, dim=dims).numpy()
+        np.testing.assert_allclose(norm, np.sqrt((drawn * drawn).sum(dims)), rtol=1e-6)
+
+
+def test_same_bits_on_any_number_of_threads():
+    x = dt.randn(64, 48, 17, 13)
+    threads, found = dt.get_num_threads(), []
+    try:
+        for n in (1, 2, 3):
+            dt.set_num_threads(n)
+            found.append(
+                dt.cat([x.sum((0, 2, 3)), x[:, :, 1:, :5].sum((0, 2, 3)), x.mean((0, 3)).flatten()])
+            )
+    finally:
+        dt.set_num_threads(threads)
+    assert all(dt.equal(found[0], f) for f in found)
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "bool"])
+@pytest.mark.parametrize("n", [1, 3, 15, 16, 17, 31, 33, 63, 64, 65, 100, 127, 129, 1000, 5000])
+def test_narrow_extrema(n, kind):
+    """One extreme element at every place where vectors of some width begin or end."""
+    low, high = (0, 1) if kind == "bool" else (np.iinfo(kind).min, np.iinfo(kind).max)
+    at = {
+        0,
+        n - 1,
+        n // 2,
+        min(15, n - 1),
+        min(16, n - 1),
+        min(32, n - 1),
+        min(63, n - 1),
+        min(64, n - 1),
+    }
+    for place in sorted(at):
+        for edge, rest in ((high, low), (low, high)):
+            drawn = np.full((4, n), rest, kind)
+            drawn[2, place] = edge
+            x = dt.tensor(drawn)
+            for layout in (x, x.T.contiguous().T):
+                for name, of_numpy in (("amax", np.max), ("amin", np.min)):
+                    for dim in (0, 1):
+                        ours = getattr(dt, name)(layout, dim).numpy()
+                        assert (ours == of_numpy(drawn, dim)).all(), (name, dim, place)
+                    assert getattr(dt, name)(layout).item() == of_numpy(drawn)
+                for dim in (0, 1):
+                    assert (dt.any(layout, dim).numpy() == drawn.any(dim)).all()
+                    assert (dt.all(layout, dim).numpy() == drawn.all(dim)).all()
+
+
+def test_rows_of_squares():
+    """Norms of short and long rows of doubles with a gap behind each."""
+    for n in (3, 5, 40, 3000):
+        drawn = np.random.default_rng(n).standard_normal((9, n + 3))
+        ours = dt.linalg.vector_norm(dt.tensor(drawn)[:, 1:-2], dim=-1).numpy()
+        np.testing.assert_allclose(ours, np.sqrt((drawn[:, 1:-2] ** 2).sum(-1)), rtol=1e-14)
