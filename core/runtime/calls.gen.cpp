@@ -120,16 +120,18 @@ const Op<GridSampleBackwardCall> grid_sample_backward{kPointwiseOps + 91};
 const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 92};
 const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 93};
 const Op<ResampleCall> resample{kPointwiseOps + 94};
-const Op<OptimizerCall> sgd{kPointwiseOps + 95};
-const Op<OptimizerCall> adam{kPointwiseOps + 96};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 97};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 98};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 99};
-const Op<OptimizerCall> adamax{kPointwiseOps + 100};
-const Op<OptimizerCall> nadam{kPointwiseOps + 101};
-const Op<OptimizerCall> radam{kPointwiseOps + 102};
-const Op<OptimizerCall> asgd{kPointwiseOps + 103};
-const Op<OptimizerCall> rprop{kPointwiseOps + 104};
+const Op<RemapCall> remap{kPointwiseOps + 95};
+const Op<RemapBackwardCall> remap_backward{kPointwiseOps + 96};
+const Op<OptimizerCall> sgd{kPointwiseOps + 97};
+const Op<OptimizerCall> adam{kPointwiseOps + 98};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 99};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 100};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 101};
+const Op<OptimizerCall> adamax{kPointwiseOps + 102};
+const Op<OptimizerCall> nadam{kPointwiseOps + 103};
+const Op<OptimizerCall> radam{kPointwiseOps + 104};
+const Op<OptimizerCall> asgd{kPointwiseOps + 105};
+const Op<OptimizerCall> rprop{kPointwiseOps + 106};
 
 }  // namespace op
 
@@ -215,6 +217,7 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::cumsum.number) return true;
   if (op == op::cumprod.number) return true;
   if (op == op::logcumsumexp.number) return true;
+  if (op == op::remap.number) return true;
   return false;
 }
 

@@ -114,6 +114,48 @@ struct Resample : Call {
         column_weight(present(call->in[4])) {}
 };
 
+// y[.., i, ..] = x[.., s(i), ..] in each of the last three dimensions, those of at most 5; 0 where
+// s(i) is none. kernels/remap.h has s: with the modes of padding an element of x lies `before`
+// elements further in y, and the mode says what the others are; with the mode of resizing the
+// places are (i + offset) * step.
+struct Remap : Call {
+  const dt_view& y;
+  const dt_view& x;
+  int64_t mode;
+  int64_t before[3];
+  double step[3];
+  double offset;
+
+  explicit Remap(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        x(call->in[0]),
+        mode(call->ints[0]),
+        before{call->ints[1], call->ints[2], call->ints[3]},
+        step{call->floats[0], call->floats[1], call->floats[2]},
+        offset(call->floats[3]) {}
+};
+
+// Gradient of remap, in a fixed order: the sum of g over the elements of y that each element of x
+// became.
+struct RemapBackward : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  int64_t mode;
+  int64_t before[3];
+  double step[3];
+  double offset;
+
+  explicit RemapBackward(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        mode(call->ints[0]),
+        before{call->ints[1], call->ints[2], call->ints[3]},
+        step{call->floats[0], call->floats[1], call->floats[2]},
+        offset(call->floats[3]) {}
+};
+
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
@@ -126,6 +168,10 @@ int32_t resample_taps(const dt_stream* stream, const calls::ResampleTaps& call);
 int32_t transpose_taps(const dt_stream* stream, const calls::TransposeTaps& call);
 int32_t resample(const dt_stream* stream, const calls::Resample& call);
 int64_t resample_workspace(const dt_stream* stream, const calls::Resample& call);
+int32_t remap(const dt_stream* stream, const calls::Remap& call);
+int64_t remap_workspace(const dt_stream* stream, const calls::Remap& call);
+int32_t remap_backward(const dt_stream* stream, const calls::RemapBackward& call);
+int64_t remap_backward_workspace(const dt_stream* stream, const calls::RemapBackward& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -133,8 +179,11 @@ namespace dt::cuda::kernels {
 
 int32_t grid_sample(const dt_stream* stream, const calls::GridSample& call);
 int32_t grid_sample_backward(const dt_stream* stream, const calls::GridSampleBackward& call);
+int64_t grid_sample_backward_workspace(const dt_stream* stream, const calls::GridSampleBackward& call);
 int32_t resample_taps(const dt_stream* stream, const calls::ResampleTaps& call);
 int32_t transpose_taps(const dt_stream* stream, const calls::TransposeTaps& call);
 int32_t resample(const dt_stream* stream, const calls::Resample& call);
+int32_t remap(const dt_stream* stream, const calls::Remap& call);
+int32_t remap_backward(const dt_stream* stream, const calls::RemapBackward& call);
 
 }  // namespace dt::cuda::kernels

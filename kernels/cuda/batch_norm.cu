@@ -495,13 +495,4 @@ int64_t kernels::batch_norm_backward_workspace(const dt_stream* stream,
   return chunk_bytes(stream, call.x) + line_bytes(call.x);
 }
 
-// A group's channels are batch_norm's business, and the rest is elementwise.
-int32_t kernels::group_norm(const dt_stream*, const calls::GroupNorm&) {
-  return DT_KERNEL_UNSUPPORTED;
-}
-
-int32_t kernels::group_norm_backward(const dt_stream*, const calls::GroupNormBackward&) {
-  return DT_KERNEL_UNSUPPORTED;
-}
-
 }  // namespace dt::cuda

@@ -1,9 +1,9 @@
 // The op `copy`: moves elements between any strides and converts them to another dtype.
 //
 // Elements of one dtype are moved as integers of the same width, by the elementwise kernels of the
-// identity. Two patterns have kernels of their own: a transpose, whose reads or writes would
-// otherwise be scattered, goes through tiles in shared memory; and a dense conversion moves packets
-// on both sides.
+// identity. Three patterns have kernels of their own: a transpose, whose reads or writes would
+// otherwise be scattered, goes through tiles in shared memory; a dense conversion moves packets on
+// both sides; and where elements lie in another order, few axes are known to the compiler.
 #include "kernels/cuda/copy.h"
 
 #include "kernels/calls/creation.gen.h"
@@ -199,6 +199,96 @@ int32_t transpose(const dt_stream* stream, const dt_view& y, const dt_view& x, i
   });
 }
 
+// ---- few axes, in any order
+
+constexpr int kStridedThreads = 256, kMostAxes = 5;
+
+// What a thread has on the way before it writes.
+template <class T>
+constexpr int kStridedUnits = sizeof(T) == 8 ? 4 : 8;
+
+// Axis 0 is the innermost.
+template <int kAxes>
+struct StridedCopy {
+  uint32_t count;
+  FastDivide size[kAxes];  // of the last no division is asked
+  int32_t y_stride[kAxes], x_stride[kAxes];
+
+  explicit StridedCopy(const Axes<2>& axes) : count(static_cast<uint32_t>(axes.count())) {
+    for (int a = 0; a < kAxes; ++a) {
+      const int d = axes.last() - a;
+      size[a] = FastDivide(static_cast<uint32_t>(axes.size[d]));
+      y_stride[a] = static_cast<int32_t>(axes.stride[d][0]);
+      x_stride[a] = static_cast<int32_t>(axes.stride[d][1]);
+    }
+  }
+};
+
+// The number of axes is known to the compiler, and there are two operands of one width: the
+// elementwise kernel for any strides takes twice as long.
+template <class T, int kAxes>
+__global__ void __launch_bounds__(kStridedThreads)
+    copy_strided_kernel(T* y, const T* x, const __grid_constant__ StridedCopy<kAxes> call) {
+  begin_kernel();
+  constexpr int kUnits = kStridedUnits<T>;
+  const uint32_t first = blockIdx.x * (kStridedThreads * kUnits) + threadIdx.x;
+  T value[kUnits];
+  int32_t at[kUnits];
+#pragma unroll
+  for (int i = 0; i < kUnits; ++i) {
+    uint32_t rest = first + i * kStridedThreads;
+    if (rest >= call.count) break;
+    int32_t from = 0;
+    at[i] = 0;
+#pragma unroll
+    for (int a = 0; a < kAxes; ++a) {
+      const uint32_t outer = a + 1 < kAxes ? call.size[a].divide(rest) : 0;
+      const auto here = static_cast<int32_t>(rest - outer * call.size[a].divisor);
+      at[i] += here * call.y_stride[a];
+      from += here * call.x_stride[a];
+      rest = outer;
+    }
+    value[i] = x[from];
+  }
+#pragma unroll
+  for (int i = 0; i < kUnits; ++i) {
+    if (first + i * kStridedThreads < call.count) y[at[i]] = value[i];
+  }
+}
+
+// Rows that lie densely on both sides are the elementwise kernel's, which moves packets.
+bool is_strided(const dt_view& y, const dt_view& x) {
+  const int last = y.ndim - 1;
+  if (last < 1 || y.ndim > kMostAxes || x.ndim != y.ndim) return false;
+  for (int d = 0; d < y.ndim; ++d) {
+    if (x.sizes[d] != y.sizes[d]) return false;
+  }
+  return y.strides[last] != 1 || x.strides[last] != 1;
+}
+
+template <class T, int kAxes>
+int32_t copy_axes(const dt_stream* stream, const dt_view& y, const dt_view& x,
+                  const Axes<2>& axes) {
+  if constexpr (kAxes < kMostAxes) {
+    if (axes.n > kAxes) return copy_axes<T, kAxes + 1>(stream, y, x, axes);
+  }
+  return for_each_piece(axes, true, [&](const Axes<2>& piece) {
+    const StridedCopy<kAxes> call(piece);
+    const int64_t blocks = divide_up(call.count, kStridedThreads * kStridedUnits<T>);
+    return launch(stream, copy_strided_kernel<T, kAxes>, dim3(static_cast<unsigned>(blocks)),
+                  dim3(kStridedThreads), 0, static_cast<T*>(y.data) + piece.base[0],
+                  static_cast<const T*>(x.data) + piece.base[1], call);
+  });
+}
+
+int32_t copy_strided(const dt_stream* stream, const dt_view& y, const dt_view& x) {
+  Axes<2> axes;
+  for (int d = 0; d < y.ndim; ++d) axes.insert(d, y.sizes[d], {y.strides[d], x.strides[d]});
+  return visit_width(y.dtype, [&](auto type) {
+    return copy_axes<typename decltype(type)::type, 2>(stream, y, x, axes);
+  });
+}
+
 // ---- the op
 
 }  // namespace
@@ -215,7 +305,7 @@ int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x) {
     return convert(stream, y, x);
   }
   const int row = transposed_dimension(y, x);
-  if (row < 0) return move(stream, y, x);
+  if (row < 0) return is_strided(y, x) ? copy_strided(stream, y, x) : move(stream, y, x);
   return visit_width(y.dtype, [&](auto type) {
     return transpose<typename decltype(type)::type>(stream, y, x, row);
   });

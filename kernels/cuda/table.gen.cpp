@@ -118,10 +118,12 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Searchsorted, kernels::searchsorted>>(registry, "searchsorted");
   add_captured<run<CountBins, kernels::count_bins>>(registry, "count_bins");
   add_captured<run<GridSample, kernels::grid_sample>>(registry, "grid_sample");
-  add_captured<run<GridSampleBackward, kernels::grid_sample_backward>>(registry, "grid_sample_backward");
+  add_captured<run<GridSampleBackward, kernels::grid_sample_backward>, workspace<GridSampleBackward, kernels::grid_sample_backward_workspace>>(registry, "grid_sample_backward");
   add_captured<run<ResampleTaps, kernels::resample_taps>>(registry, "resample_taps");
   add_captured<run<TransposeTaps, kernels::transpose_taps>>(registry, "transpose_taps");
   add_captured<run<Resample, kernels::resample>>(registry, "resample");
+  add_captured<run<Remap, kernels::remap>>(registry, "remap");
+  add_captured<run<RemapBackward, kernels::remap_backward>>(registry, "remap_backward");
   add_captured<run<Optimizer, kernels::sgd>, workspace<Optimizer, kernels::sgd_workspace>>(registry, "sgd");
   add_captured<run<Optimizer, kernels::adam>, workspace<Optimizer, kernels::adam_workspace>>(registry, "adam");
   add_captured<run<Optimizer, kernels::rmsprop>, workspace<Optimizer, kernels::rmsprop_workspace>>(registry, "rmsprop");

@@ -7,7 +7,7 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kThreads = 256, kUnits = 4;  // elements of a thread, on the way at the same time
 
 struct Triangle {
   void* y;
@@ -15,23 +15,43 @@ struct Triangle {
   uint32_t count, rows, columns;
   FastDivide by_rows, by_columns;
   int64_t diagonal;
-  bool upper;
+  bool upper, dense;  // dense: element i lies at i
   Offsets<4, uint32_t> offsets;
+
+  __device__ __forceinline__ bool keeps(uint32_t element) const {
+    const uint32_t line = by_columns.divide(element);
+    const int64_t j = element - line * columns, i = line - by_rows.divide(line) * rows;
+    return upper ? j - i >= diagonal : j - i <= diagonal;
+  }
 };
+
+bool is_dense(const Axes<4>& axes) {
+  int64_t next = 1;
+  bool dense = true;
+  for (int d = axes.last(); d >= 0; next *= axes.size[d--])
+    dense &= axes.size[d] == 1 || (axes.stride[d][0] == next && axes.stride[d][1] == next);
+  return dense;
+}
 
 template <class T>
 __global__ void __launch_bounds__(kThreads) triangle_kernel(const __grid_constant__ Triangle call) {
   begin_kernel();
-  const uint32_t element = blockIdx.x * kThreads + threadIdx.x;
-  if (element >= call.count) return;
-  const uint32_t line = call.by_columns.divide(element);
-  const int64_t j = element - line * call.columns;
-  const int64_t i = line - call.by_rows.divide(line) * call.rows;
-  int64_t offset[4];
-  call.offsets.at(element, offset);
-  const bool keeps = call.upper ? j - i >= call.diagonal : j - i <= call.diagonal;
-  const T* x = static_cast<const T*>(call.x);
-  static_cast<T*>(call.y)[offset[0]] = keeps ? x[offset[1]] : T(0);
+  const uint32_t first = blockIdx.x * (kThreads * kUnits) + threadIdx.x;
+  T value[kUnits];
+  int64_t at[kUnits];
+#pragma unroll
+  for (int i = 0; i < kUnits; ++i) {
+    const uint32_t element = first + i * kThreads;
+    if (element >= call.count) break;
+    int64_t offset[4] = {element, element, 0, 0};
+    if (!call.dense) call.offsets.at(element, offset);
+    at[i] = offset[0];
+    value[i] = call.keeps(element) ? static_cast<const T*>(call.x)[offset[1]] : T(0);
+  }
+#pragma unroll
+  for (int i = 0; i < kUnits; ++i) {
+    if (first + i * kThreads < call.count) static_cast<T*>(call.y)[at[i]] = value[i];
+  }
 }
 
 template <class T>
@@ -46,6 +66,7 @@ int32_t triangle_typed(const dt_stream* stream, const calls::Triangle& call) {
   }
   Triangle kernel;
   kernel.upper = call.upper;
+  kernel.dense = is_dense(axes);
   return for_each_piece(axes, false, [&](const Axes<4>& piece) {
     kernel.y = static_cast<T*>(y.data) + piece.base[0];
     kernel.x = static_cast<const T*>(x.data) + piece.base[1];
@@ -56,7 +77,7 @@ int32_t triangle_typed(const dt_stream* stream, const calls::Triangle& call) {
     kernel.by_rows = FastDivide(kernel.rows);
     kernel.by_columns = FastDivide(kernel.columns);
     kernel.offsets = Offsets<4, uint32_t>(piece);
-    const int64_t blocks = divide_up(kernel.count, kThreads);
+    const int64_t blocks = divide_up(kernel.count, kThreads * kUnits);
     return launch(stream, triangle_kernel<T>, dim3(static_cast<unsigned>(blocks)), dim3(kThreads),
                   0, kernel);
   });

@@ -1,8 +1,7 @@
 // Adaptive pooling: windows that cover a dimension as equally as can be. Kernels know them for
-// means, the CPU's also for maxima of images. For other maxima they are usual windows where they
-// are equal. Otherwise each window gets a copy
-// of its elements, and all as many as the largest, so that usual ones fit again; what a window has
-// too many repeats its last element.
+// images. For maxima of volumes they are usual windows where they are equal. Otherwise each window
+// gets a copy of its elements, and all as many as the largest, so that usual ones fit again; what a
+// window has too many repeats its last element.
 #include <numeric>
 
 #include "core/ops/copy.h"
@@ -136,7 +135,7 @@ Tensor elements_at(const Tensor& x, const Tensor& places, int dims) {
 
 // Whether a kernel knows these windows: they are not equal, and there are some.
 bool has_uneven_kernel(const Tensor& input, const Dims& windows) {
-  if (input.device().type != DeviceType::kCpu || windows.size() > 2) return false;
+  if (windows.size() > 2) return false;
   bool is_even = true;
   for (int d = 0; d < windows.size(); ++d)
     is_even &= Cover(input.size(d - windows.size()), windows[d]).is_even();

@@ -1,6 +1,6 @@
 // Padding: by a number, or by elements of the input itself.
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 
 #include "core/autograd/record.h"
 #include "core/ops/autocast/autocast.h"
@@ -10,6 +10,7 @@
 #include "core/ops/shapes.gen.h"
 #include "core/ops/shapes/checks.h"
 #include "core/ops/views.gen.h"
+#include "core/ops/vision/remap.h"
 
 namespace dt {
 namespace {
@@ -57,16 +58,45 @@ struct Margins {
 };
 
 // x without margins, which are not negative: a view.
-Tensor inside(Tensor x, const Margins& m, int first_dim = 0) {
-  for (int d = first_dim; d < x.ndim(); ++d) {
+Tensor inside(Tensor x, const Margins& m) {
+  for (int d = 0; d < x.ndim(); ++d) {
     if (m.before[d] != 0 || m.after[d] != 0)
       x = slice(x, d, m.before[d], x.sizes()[d] - m.after[d], 1);
   }
   return x;
 }
 
-Tensor empty_padded(const Tensor& x, const Margins& m, bool channels_last) {
-  return empty_image(m.padded(x.sizes()), x, channels_last);
+Remapping remapping(const Tensor& x, const Margins& m) {
+  Remapping r = {};
+  r.from = x.sizes();
+  r.to = m.padded(x.sizes());
+  for (int k = 0; k < Remapping::kDims; ++k) {
+    const int d = x.ndim() - Remapping::kDims + k;
+    if (d >= 0) r.before[k] = m.before[d];
+  }
+  return r;
+}
+
+// Whether zeros around x are remap's.
+bool has_kernel(const Tensor& x, const Margins& m) {
+  bool has = x.ndim() <= Remapping::kMostDims;
+  for (int d = 0; d < x.ndim() - Remapping::kDims; ++d) has &= m.before[d] == 0 && m.after[d] == 0;
+  return has;
+}
+
+// x with a number around it.
+Tensor surrounded(const Tensor& x, const Margins& m, const Scalar& value, bool channels_last) {
+  const double number = value.to_double();
+  if (number == 0 && !std::signbit(number) && has_kernel(x, m)) {
+    Remapping r = remapping(x, m);
+    r.mode = RemapMode::kZeros;
+    r.channels_last = channels_last;
+    return remap(x, r);
+  }
+  const Tensor y = empty_image(m.padded(x.sizes()), x, channels_last);
+  fill_(y, value);
+  copy_elements(inside(y, m), x);
+  return y;
 }
 
 Tensor pad_number(const Tensor& x, const Margins& m, const Scalar& value) {
@@ -74,99 +104,25 @@ Tensor pad_number(const Tensor& x, const Margins& m, const Scalar& value) {
   {
     const GradMode no_grad(false);
     const Tensor kept = inside(x, m.taken());
-    if (m.added().none()) {
-      y = clone(kept);
-    } else {
-      y = empty_padded(x, m, is_channels_last(x));
-      fill_(y, value);
-      copy_elements(inside(y, m.added()), kept);
-    }
+    y = m.added().none() ? clone(kept) : surrounded(kept, m.added(), value, is_channels_last(x));
   }
   return record("ConstantPadNdBackward0", y, {x},
                 [m](BackwardCall& b) { b.results[0] = pad_number(b.grad(), m.negated(), 0); });
 }
 
-// Calls f(dimension, margin, its source) for each margin of y, both as views of y. A margin reaches
-// over the margins of the dimensions before, and its source is inside along its own dimension:
-// forwards, all that a source shows was written before the first margin of that dimension.
-template <class F>
-void for_each_margin(const Tensor& y, const Margins& m, PaddingMode mode, bool forwards, F f) {
-  for (int i = 0; i < y.ndim(); ++i) {
-    const int d = forwards ? i : y.ndim() - 1 - i;
-    const int64_t a = m.before[d], b = m.after[d], end = y.sizes()[d] - b;
-    const Tensor part = inside(y, m, d + 1);
-    const auto range = [&](int64_t from, int64_t to) { return slice(part, d, from, to, 1); };
-    const bool mirrored = mode == PaddingMode::kReflect;
-    if (a > 0) {
-      f(d, range(0, a),
-        mirrored                          ? range(a + 1, a + 1 + a)
-        : mode == PaddingMode::kReplicate ? range(a, a + 1)
-                                          : range(end - a, end));
-    }
-    if (b > 0) {
-      f(d, range(end, end + b),
-        mirrored                          ? range(end - 1 - b, end - 1)
-        : mode == PaddingMode::kReplicate ? range(end - 1, end)
-                                          : range(a, a + b));
-    }
-  }
-}
-
-// Calls f(line of the margin, line of its source) for each line across dimension d: margins are
-// narrow, and where d is the innermost dimension, lines are longer than what it has of them.
-template <class F>
-void for_each_line(int d, const Tensor& margin, const Tensor& source, PaddingMode mode, F f) {
-  const int64_t width = margin.sizes()[d];
-  for (int64_t i = 0; i < width; ++i) {
-    const int64_t from = mode == PaddingMode::kReflect     ? width - 1 - i
-                         : mode == PaddingMode::kReplicate ? 0
-                                                           : i;
-    f(select(margin, d, i), select(source, d, from));
-  }
-}
-
-Tensor fold_margins(const Tensor& g, const Margins& m, PaddingMode mode);
-
-const char* node_name(PaddingMode mode) {
-  return mode == PaddingMode::kReflect     ? "ReflectionPadBackward0"
-         : mode == PaddingMode::kReplicate ? "ReplicationPadBackward0"
-                                           : "CircularPadBackward0";
-}
-
 // Margins of x's own elements; none is negative.
 Tensor pad_elements(const Tensor& x, const Margins& m, PaddingMode mode) {
-  const Tensor y = empty_padded(x, m, is_channels_last(x) && mode != PaddingMode::kCircular);
-  {
-    const GradMode no_grad(false);
-    copy_elements(inside(y, m), x);
-    std::vector<std::vector<Copied>> lines(static_cast<size_t>(y.ndim()));
-    for_each_margin(y, m, mode, true, [&](int d, const Tensor& margin, const Tensor& source) {
-      for_each_line(d, margin, source, mode, [&](const Tensor& to, const Tensor& from) {
-        lines[static_cast<size_t>(d)].push_back({to, from});
-      });
-    });
-    for (const std::vector<Copied>& of_dimension : lines) copy_each(of_dimension);
-  }
-  return record(node_name(mode), y, {x}, [m, mode](BackwardCall& b) {
-    const Tensor gx = fold_margins(b.grad(), m, mode);
-    b.results[0] = mode == PaddingMode::kCircular ? gx : b.flat_in_inputs(gx);
-  });
-}
-
-// The gradient of pad_elements: what each margin has goes to where it came from.
-Tensor fold_margins(const Tensor& g, const Margins& m, PaddingMode mode) {
-  Tensor gx;
-  {
-    const GradMode no_grad(false);
-    const Tensor sums = clone(g);
-    for_each_margin(sums, m, mode, false, [&](int d, const Tensor& margin, const Tensor& source) {
-      for_each_line(d, margin, source, mode,
-                    [](const Tensor& from, const Tensor& to) { add_(to, from); });
-    });
-    gx = clone(inside(sums, m));
-  }
-  return record("PadBackwardBackward0", gx, {g},
-                [m, mode](BackwardCall& b) { b.results[0] = pad_elements(b.grad(), m, mode); });
+  const bool is_circular = mode == PaddingMode::kCircular;
+  Remapping r = remapping(x, m);
+  r.node = mode == PaddingMode::kReflect     ? "ReflectionPadBackward0"
+           : mode == PaddingMode::kReplicate ? "ReplicationPadBackward0"
+                                             : "CircularPadBackward0";
+  r.mode = mode == PaddingMode::kReflect     ? RemapMode::kReflect
+           : mode == PaddingMode::kReplicate ? RemapMode::kReplicate
+                                             : RemapMode::kCircular;
+  r.links_gradient = is_circular;
+  r.channels_last = is_channels_last(x) && !is_circular;
+  return remap(x, r);
 }
 
 }  // namespace

@@ -1,18 +1,17 @@
-// Resizing images. Elements that are repeated or left out are one index_select per spatial
-// dimension, means of areas are adaptive pooling, and everything else is resampling.
+// Resizing images. Elements that are repeated or left out are remapped, means of areas are adaptive
+// pooling, and everything else is resampling.
 #include <algorithm>
 
-#include "core/autograd/record.h"
 #include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
-#include "core/ops/indexing.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pool.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/vision.gen.h"
 #include "core/ops/vision/checks.h"
+#include "core/ops/vision/remap.h"
 #include "core/ops/vision/resample.h"
 
 namespace dt {
@@ -58,29 +57,29 @@ Resizes resizes(const Tensor& x, std::optional<IntList> size,
 
 // ---- elements that are repeated or left out
 
-// The element of the input for each one of the output. It is computed on the device: a copy from
-// here could not be captured. The step has PyTorch's precision, which decides which elements are
-// taken. PyTorch's nearest overrides a factor that changes nothing, or doubles the size, only
-// nearly.
-Tensor sources(Resize r, Interpolation mode, Device device) {
-  if (mode == Interpolation::kNearest && (r.to == r.from || r.to == 2 * r.from)) r.factor = {};
-  const double offset = mode == Interpolation::kNearestExact ? 0.5 : 0;
-  const Tensor i = arange(offset, offset + static_cast<double>(r.to), 1, kRealDType, device);
-  // The product is exact, so that this is PyTorch's rounding to float32.
-  const auto step = static_cast<double>(static_cast<float>(r.step()));
-  const Tensor place = to_dtype(mul(i, step), kDTypeOf<float>);
-  return clamp_max(to_dtype(floor(place), kIndexDType), r.from - 1);
-}
-
-// Of images with channels last whole pixels are selected, of which an element is a channel.
+// The step has PyTorch's precision, which decides which elements are taken. PyTorch's nearest
+// overrides a factor that changes nothing, or doubles the size, only nearly.
 Tensor nearest(const Tensor& input, const Resizes& resizes, Interpolation mode) {
-  const bool last = is_channels_last(input);
-  Tensor y = last ? permute(input, {0, 2, 3, 1}) : input;
-  int dim = last ? 1 : 2;
-  for (const Resize& r : resizes) y = index_select(y, dim++, sources(r, mode, input.device()));
-  if (!last) return contiguous(y);
-  y = permute(contiguous(y), {0, 3, 1, 2});
-  return unsafe_view(y, y.sizes());
+  static constexpr const char* kNodes[2][3] = {
+      {"UpsampleNearest1DBackward0", "UpsampleNearest2DBackward0", "UpsampleNearest3DBackward0"},
+      {"UpsampleNearestExact1DBackward0", "UpsampleNearestExact2DBackward0",
+       "UpsampleNearestExact3DBackward0"}};
+  const bool exact = mode == Interpolation::kNearestExact;
+  const size_t dims = resizes.size();
+  Remapping how = {};
+  how.node = kNodes[exact][dims - 1];
+  how.mode = RemapMode::kNearest;
+  how.from = how.to = input.sizes();
+  how.step = {1, 1, 1};
+  how.offset = exact ? 0.5 : 0;
+  how.channels_last = is_channels_last(input);
+  for (size_t i = 0; i < dims; ++i) {
+    Resize r = resizes[i];
+    if (!exact && (r.to == r.from || r.to == 2 * r.from)) r.factor = {};
+    how.to[static_cast<int>(i) + 2] = r.to;
+    how.step[Remapping::kDims - dims + i] = static_cast<double>(static_cast<float>(r.step()));
+  }
+  return remap(input, how);
 }
 
 // ---- means of areas

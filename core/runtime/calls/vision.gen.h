@@ -83,6 +83,36 @@ struct ResampleCall : Operands<1, 5> {
   std::array<double, 0> floats() const { return {}; }
 };
 
+// y[.., i, ..] = x[.., s(i), ..] in each of the last three dimensions, those of at most 5; 0 where
+// s(i) is none. kernels/remap.h has s: with the modes of padding an element of x lies `before`
+// elements further in y, and the mode says what the others are; with the mode of resizing the
+// places are (i + offset) * step.
+struct RemapCall : Operands<1, 1> {
+  View& y = outputs[0];
+  View& x = inputs[0];
+  int64_t mode = 0;
+  std::array<int64_t, 3> before = {};
+  std::array<double, 3> step = {};
+  double offset = 0;
+
+  std::array<int64_t, 4> ints() const { return {{mode, before[0], before[1], before[2]}}; }
+  std::array<double, 4> floats() const { return {{step[0], step[1], step[2], offset}}; }
+};
+
+// Gradient of remap, in a fixed order: the sum of g over the elements of y that each element of x
+// became.
+struct RemapBackwardCall : Operands<1, 1> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  int64_t mode = 0;
+  std::array<int64_t, 3> before = {};
+  std::array<double, 3> step = {};
+  double offset = 0;
+
+  std::array<int64_t, 4> ints() const { return {{mode, before[0], before[1], before[2]}}; }
+  std::array<double, 4> floats() const { return {{step[0], step[1], step[2], offset}}; }
+};
+
 namespace op {
 
 extern const Op<GridSampleCall> grid_sample;
@@ -90,6 +120,8 @@ extern const Op<GridSampleBackwardCall> grid_sample_backward;
 extern const Op<ResampleTapsCall> resample_taps;
 extern const Op<TransposeTapsCall> transpose_taps;
 extern const Op<ResampleCall> resample;
+extern const Op<RemapCall> remap;
+extern const Op<RemapBackwardCall> remap_backward;
 
 }  // namespace op
 
