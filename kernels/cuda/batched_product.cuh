@@ -1,5 +1,5 @@
-// Products of many small matrices. A library's tiles are larger than they are, and a thread for each
-// element would read every factor as often as the product has columns or rows.
+// Products of many small matrices. A library's tiles are larger than they are, and a thread for
+// each element would read every factor as often as the product has columns or rows.
 //
 // A block takes whole matrices: it copies their factors to shared memory, in the order in which
 // they lie there, and each thread adds up a few elements of the product, whose rows and columns are
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBatchedThreads = 256;
 constexpr int kBatchedRows = 2, kBatchedCols = 4;  // of a product, that a thread has
-constexpr int64_t kBatchedBytes = 16 << 10;        // of factors, that a block has, if they are small
+constexpr int64_t kBatchedBytes = 16 << 10;  // of factors, that a block has, if they are small
 
 // Where the elements of one factor lie, as a block counts them, and where they go.
 struct FactorCopy {
@@ -75,7 +75,8 @@ __device__ __forceinline__ void copy_factors(T* to, const FactorLines<T>& from,
 template <class Math, class T = typename Math::Value>
 __global__ void __launch_bounds__(kBatchedThreads)
     batched_product(FactorLines<T> left, FactorLines<T> right, ActivatingStore<Math> store,
-                    const __grid_constant__ BatchedPlan plan, int64_t batch, uint32_t m, uint32_t n) {
+                    const __grid_constant__ BatchedPlan plan, int64_t batch, uint32_t m,
+                    uint32_t n) {
   begin_kernel();
   extern __shared__ double memory[];  // aligned for every type
   T* const factors = reinterpret_cast<T*>(memory);

@@ -18,7 +18,8 @@ namespace {
 
 constexpr int kPairs = 32, kAxes = 3, kThreads = 256;
 
-// What a thread has on the way before it writes, in units: wide ones fill more of the memory's time.
+// What a thread has on the way before it writes, in units: wide ones fill more of the memory's
+// time.
 template <int kBytes>
 constexpr int kUnits = kBytes == 16 ? 4 : 8;
 
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(kThreads) copy_each_kernel(const __grid_consta
   using Unit = AccessUnit<kBytes>;
   const Share share = share_of(call, blockIdx.x);
   const Box& box = call.box[share.box];
-  const uint32_t first = share.block * (kThreads * kUnits<kBytes>) + threadIdx.x;
+  const uint32_t first = share.block * (kThreads * kUnits<kBytes>)+threadIdx.x;
   Unit value[kUnits<kBytes>];
   int64_t y_at[kUnits<kBytes>];
 #pragma unroll

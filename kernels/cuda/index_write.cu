@@ -343,65 +343,6 @@ int32_t add_in_buckets(const dt_stream* stream, const calls::Call& call, const S
   return launch_together(stream, sum_in_buckets<Sums>, kBucketBlocks, kBucketThreads, sums);
 }
 
-// ---- with repeats: many single elements
-
-struct SpanBuffers {
-  cub::DoubleBuffer<uint32_t> keys;
-  cub::DoubleBuffer<float> terms;
-  float *heads, *tails;
-  char* scratch = nullptr;
-  size_t scratch_bytes = 0;
-
-  SpanBuffers(Scratch* memory, const SpanShape& shape) {
-    for (int i = 0; i < 2; ++i) {
-      keys.d_buffers[i] = memory->take<uint32_t>(shape.count);
-      terms.d_buffers[i] = memory->take<float>(shape.count);
-    }
-    heads = memory->take<float>(int64_t{shape.chunks} << shape.low_bits);
-    tails = memory->take<float>(int64_t{shape.chunks} << shape.low_bits);
-    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, keys, terms, shape.count,
-                                    shape.low_bits, shape.key_bits);
-    scratch = memory->take<char>(static_cast<int64_t>(scratch_bytes));
-  }
-};
-
-bool can_sum_spans(const SplitPlan& split, int64_t element_bytes) {
-  return element_bytes <= 4 && split.is_small() && split.slice.count == 1 &&
-         split.positions.selectors <= 2 && has_no_gaps(split) && SpanShape(split).is_worth_it();
-}
-
-template <class T, class Op>
-int32_t add_in_spans(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
-                     const Values<T>& values, const Op& op) {
-  const SpanShape shape(split);
-  Scratch memory(call.workspace);
-  SpanBuffers buffers(&memory, shape);
-  SpanSums<T, Op> sums = {y,
-                          values,
-                          shape,
-                          split.unit,
-                          split.lowest * split.unit,
-                          op,
-                          buffers.keys.Current(),
-                          buffers.terms.Current(),
-                          buffers.heads,
-                          buffers.tails};
-  const KeyMaker maker(split, Complaint(stream, call));
-  const auto term_blocks = static_cast<unsigned>(divide_up(shape.count, kTermThreads * kTerms));
-  int32_t code = launch(stream, make_terms<2, T, Op>, term_blocks, kTermThreads, 0, sums, maker);
-  if (code != DT_KERNEL_OK) return code;
-  const cudaError_t error = cub::DeviceRadixSort::SortPairs(
-      buffers.scratch, buffers.scratch_bytes, buffers.keys, buffers.terms, shape.count,
-      shape.low_bits, shape.key_bits, native_stream(stream));
-  if (error != cudaSuccess) return check(error, "cub::DeviceRadixSort", stream->fault);
-  sums.keys = buffers.keys.Current(), sums.terms = buffers.terms.Current();
-  code = launch(stream, sum_chunks<SpanSums<T, Op>>,
-                static_cast<unsigned>(divide_up(shape.chunks, kSpanWarps)), kSpanThreads,
-                kSpanWarps * sizeof(float) << shape.low_bits, sums);
-  if (code != DT_KERNEL_OK) return code;
-  return launch(stream, join_chunks_of_spans<SpanSums<T, Op>>, shape.chunks, kSpanThreads, 0, sums);
-}
-
 // ---- with repeats: the choice
 
 // The ways to add up what is written through indices, the first that fits. Buckets and spans are

@@ -437,9 +437,9 @@ Way way_of_many(const MatrixProduct& p, double matrix_work, double work) {
 
 // A vector times a matrix is bound by reading the matrix, whatever its size. Few operations take as
 // long as the launches: one plain kernel beats a library that may need two
-// and stages tiles larger than the matrices, of which there may also be many. Thin products are bound by reading one operand, which
-// needs no tiles. Of few outputs with long rows cuBLASLt keeps a few multiprocessors busy, above
-// all if there is a bias. Everything else is what it is made for.
+// and stages tiles larger than the matrices, of which there may also be many. Thin products are
+// bound by reading one operand, which needs no tiles. Of few outputs with long rows cuBLASLt keeps
+// a few multiprocessors busy, above all if there is a bias. Everything else is what it is made for.
 Way way_of(const dt_stream* stream, const MatrixProduct& p) {
   constexpr double kSmallWork = 1 << 20, kSmallMatrix = 32 * 32 * 32;
   constexpr int64_t kSmallDepth = kSmallSlices * 64;

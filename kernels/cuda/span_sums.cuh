@@ -7,6 +7,8 @@
 // on in another chunk leaves its sums to a second kernel, which adds up those of all its chunks.
 #pragma once
 
+#include <cub/device/device_radix_sort.cuh>
+
 #include <algorithm>
 
 #include "kernels/cuda/scratch.h"
@@ -52,8 +54,6 @@ inline bool has_no_gaps(const SplitPlan& split) {
   return destinations == split.extent;
 }
 
-#ifdef __CUDACC__
-
 template <class T, class Op>
 struct SpanSums {
   using Value = T;
@@ -63,8 +63,9 @@ struct SpanSums {
   int64_t unit, lowest;
   Op op;
   uint32_t* keys;
-  float* terms;          // the values, weighted
-  float *heads, *tails;  // [chunks][span]: sums of what began in an earlier chunk, or goes on in one
+  float* terms;  // the values, weighted
+  float *heads,
+      *tails;  // [chunks][span]: sums of what began in an earlier chunk, or goes on in one
 
   __device__ __forceinline__ T& at(uint32_t key) const {
     return y[static_cast<int64_t>(key) * unit + lowest];
@@ -207,13 +208,73 @@ __global__ void __launch_bounds__(kSpanThreads) join_chunks_of_spans(Sums sums) 
   for (uint32_t i = threadIdx.x; i < sums.shape.span(); i += kSpanThreads) {
     const uint32_t key = (span << sums.shape.low_bits) + i;
     if (key >= sums.shape.nowhere) return;
-    const auto slot = [&](uint32_t c) { return (static_cast<int64_t>(c) << sums.shape.low_bits) + i; };
+    const auto slot = [&](uint32_t c) {
+      return (static_cast<int64_t>(c) << sums.shape.low_bits) + i;
+    };
     float sum = static_cast<float>(sums.at(key)) + sums.tails[slot(chunk)];
 #pragma unroll 8
     for (uint32_t c = chunk + 1; c < end_chunk; ++c) sum += sums.heads[slot(c)];
     sums.at(key) = static_cast<typename Sums::Value>(sum);
   }
 }
-#endif
+// ---- on the host
+
+// What the sort wants, and the sums that chunks leave.
+struct SpanBuffers {
+  cub::DoubleBuffer<uint32_t> keys;
+  cub::DoubleBuffer<float> terms;
+  float *heads, *tails;
+  char* scratch = nullptr;
+  size_t scratch_bytes = 0;
+
+  SpanBuffers(Scratch* memory, const SpanShape& shape) {
+    for (int i = 0; i < 2; ++i) {
+      keys.d_buffers[i] = memory->take<uint32_t>(shape.count);
+      terms.d_buffers[i] = memory->take<float>(shape.count);
+    }
+    heads = memory->take<float>(int64_t{shape.chunks} << shape.low_bits);
+    tails = memory->take<float>(int64_t{shape.chunks} << shape.low_bits);
+    cub::DeviceRadixSort::SortPairs(nullptr, scratch_bytes, keys, terms, shape.count,
+                                    shape.low_bits, shape.key_bits);
+    scratch = memory->take<char>(static_cast<int64_t>(scratch_bytes));
+  }
+};
+
+inline bool can_sum_spans(const SplitPlan& split, int64_t element_bytes) {
+  return element_bytes <= 4 && split.is_small() && split.slice.count == 1 &&
+         split.positions.selectors <= 2 && has_no_gaps(split) && SpanShape(split).is_worth_it();
+}
+
+template <class T, class Op>
+int32_t add_in_spans(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
+                     const Values<T>& values, const Op& op) {
+  const SpanShape shape(split);
+  Scratch memory(call.workspace);
+  SpanBuffers buffers(&memory, shape);
+  SpanSums<T, Op> sums = {y,
+                          values,
+                          shape,
+                          split.unit,
+                          split.lowest * split.unit,
+                          op,
+                          buffers.keys.Current(),
+                          buffers.terms.Current(),
+                          buffers.heads,
+                          buffers.tails};
+  const KeyMaker maker(split, Complaint(stream, call));
+  const auto term_blocks = static_cast<unsigned>(divide_up(shape.count, kTermThreads * kTerms));
+  int32_t code = launch(stream, make_terms<2, T, Op>, term_blocks, kTermThreads, 0, sums, maker);
+  if (code != DT_KERNEL_OK) return code;
+  const cudaError_t error = cub::DeviceRadixSort::SortPairs(
+      buffers.scratch, buffers.scratch_bytes, buffers.keys, buffers.terms, shape.count,
+      shape.low_bits, shape.key_bits, native_stream(stream));
+  if (error != cudaSuccess) return check(error, "cub::DeviceRadixSort", stream->fault);
+  sums.keys = buffers.keys.Current(), sums.terms = buffers.terms.Current();
+  code = launch(stream, sum_chunks<SpanSums<T, Op>>,
+                static_cast<unsigned>(divide_up(shape.chunks, kSpanWarps)), kSpanThreads,
+                kSpanWarps * sizeof(float) << shape.low_bits, sums);
+  if (code != DT_KERNEL_OK) return code;
+  return launch(stream, join_chunks_of_spans<SpanSums<T, Op>>, shape.chunks, kSpanThreads, 0, sums);
+}
 
 }  // namespace dt::cuda

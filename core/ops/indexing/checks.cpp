@@ -304,7 +304,8 @@ int64_t checked_classes(const Tensor& input, int64_t num_classes) {
   if (input.numel() == 0) {
     DT_CHECK(num_classes > 0, kRuntimeError,
              "Can not infer total number of classes from empty tensor.");
-  } else if (num_classes <= 0 || input.device() == kCpu) {  // else the scatter looks, without a wait
+  } else if (num_classes <= 0 ||
+             input.device() == kCpu) {  // else the scatter looks, without a wait
     const int64_t largest = item(max(input)).to_int64();
     DT_CHECK(item(min(input)).to_int64() >= 0, kRuntimeError, "Class values must be non-negative.");
     if (num_classes == -1) num_classes = largest + 1;
