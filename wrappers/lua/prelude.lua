@@ -29,8 +29,8 @@ end
 
 -- ---- classes
 
--- An operator: forward(a, b), or where a number stands first what the plan says, which are the other
--- functions one after another.
+-- An operator: forward(a, b), or where a number stands first what the plan says, which are the
+-- other functions one after another.
 local function operator(meta, event, forward, first, second)
   if event == "unm" or event == "bnot" then -- Lua passes the operand twice
     return function(a) return forward(a) end
