@@ -28,10 +28,12 @@ DType result_type(Span<const OperandRef> operands) {
     return low != DType::kDefault && info(low).category > info(high).category ? low : high;
   };
   const DType tensors = join(dimensioned, zero_dim);
-  DT_CHECK(!is_beyond || (tensors != DType::kDefault && !is_bool(tensors)), kRuntimeError,
+  const DType all = join(dimensioned, join(zero_dim, number));
+  const bool are_numbers = tensors == DType::kDefault;
+  DT_CHECK(!is_beyond || (are_numbers ? is_floating(all) : !is_bool(tensors)), kRuntimeError,
            "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote Bool "
            "and UInt64");
-  return join(dimensioned, join(zero_dim, number));
+  return all;
 }
 
 Operand narrowed(const Operand& x, DType common) {

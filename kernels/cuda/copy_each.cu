@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kThreads) copy_each_kernel(const __grid_consta
 
 // ---- packing, on the host
 
-// As many bytes as an address and all lengths of a pair are multiples of.
+// As many bytes as an address and all lengths of a pair are multiples of; an element at least.
 int unit_bytes(const dt_view& y, const dt_view& x) {
   const int64_t element = bytes_of(y.dtype);
   const int last = y.ndim - 1;
@@ -97,7 +97,8 @@ int unit_bytes(const dt_view& y, const dt_view& x) {
     all |= static_cast<uint64_t>(y.strides[d] * element) |
            static_cast<uint64_t>(x.strides[d] * element);
   const uint64_t lowest = all & (~all + 1);
-  return lowest == 0 || lowest > kPacketBytes ? kPacketBytes : static_cast<int>(lowest);
+  return static_cast<int>(
+      std::clamp(lowest, static_cast<uint64_t>(element), uint64_t{kPacketBytes}));
 }
 
 // Units are elements, or several neighbours.
@@ -128,19 +129,22 @@ Box box_of(const dt_view& y, const dt_view& x, int bytes) {
 }
 
 bool is_box(const dt_view& y, const dt_view& x, int64_t element) {
-  return bytes_of(y.dtype) == element && keeps_bits(x.dtype, y.dtype) && y.ndim <= kAxes &&
-         numel(y) <= kMaxIndex32 && !is_transpose(y, x);
+  return bytes_of(y.dtype) == element && !x.immediate && keeps_bits(x.dtype, y.dtype) &&
+         y.ndim <= kAxes && numel(y) <= kMaxIndex32 && !is_transpose(y, x);
 }
 
 template <int kBytes>
 int32_t start(const dt_stream* stream, Boxes* call) {
   static_assert(sizeof(Boxes) <= 4096, "parameters of a kernel");
+  const auto blocks_of = [&](int box) {
+    return static_cast<uint32_t>(divide_up(call->box[box].units, kThreads * kUnits<kBytes>));
+  };
   uint32_t blocks = 0;
   call->in_turn = true;
   for (int i = 0; i < call->n; ++i) {
     call->first_block[i] = blocks;
-    blocks += static_cast<uint32_t>(divide_up(call->box[i].units, kThreads * kUnits<kBytes>));
-    call->in_turn &= blocks == static_cast<uint32_t>(i + 1) * (blocks - call->first_block[i]);
+    blocks += blocks_of(i);
+    call->in_turn &= blocks_of(i) == blocks_of(0);
   }
   return launch(stream, copy_each_kernel<kBytes>, dim3(blocks), dim3(kThreads), 0, *call);
 }

@@ -115,9 +115,9 @@ int32_t kernels::grid_sample_backward(const dt_stream* stream,
   });
 }
 
-int64_t kernels::grid_sample_backward_workspace(const dt_stream*,
+int64_t kernels::grid_sample_backward_workspace(const dt_stream* stream,
                                                 const calls::GridSampleBackward& call) {
-  return call.gx ? input_gradient_bytes(call) : 0;
+  return call.gx ? input_gradient_bytes(stream, call) : 0;
 }
 
 }  // namespace dt::cuda

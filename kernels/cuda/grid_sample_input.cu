@@ -30,7 +30,8 @@ struct TapCounts {
     }
   }
   int64_t elements() const { return images * plane; }
-  bool is_small() const { return taps < kMaxIndex32 && elements() < kMaxIndex32; }
+  // The threads of the last block that have no element are counted, too.
+  bool is_small() const { return taps < kMaxIndex32 && elements() < kMaxIndex32 - kSampleThreads; }
   // Of keys up to elements(), which stands for none.
   int key_bits() const {
     int bits = 1;
@@ -203,6 +204,9 @@ template <class T, int kDims, int kReach>
 int32_t run_input_gradient(const dt_stream* stream, const calls::GridSampleBackward& call) {
   constexpr int kCount = Place<T, kDims, kReach, int32_t>::kCount;
   const TapCounts e(call);
+  // CUB asks about the current device.
+  if (const cudaError_t error = set_device(stream->device))
+    return check(error, "cudaSetDevice", stream->fault);
   Scratch memory(call.workspace);
   TapTable<T> table(&memory, e);
   const Sampler<T, int32_t> sampler(call, call.x, call.grid);
@@ -243,9 +247,10 @@ int32_t input_gradient(const dt_stream* stream, const calls::GridSampleBackward&
   });
 }
 
-int64_t input_gradient_bytes(const calls::GridSampleBackward& call) {
+int64_t input_gradient_bytes(const dt_stream* stream, const calls::GridSampleBackward& call) {
   const TapCounts e(call);
-  if (!e.is_small() || e.taps == 0) return 0;
+  // CUB asks about the current device. If there is none, the kernel says so.
+  if (!e.is_small() || e.taps == 0 || set_device(stream->device) != cudaSuccess) return 0;
   Scratch sizes(nullptr);
   visit_floating(call.g.dtype, [&](auto type) {
     TapTable<typename decltype(type)::type>(&sizes, e);

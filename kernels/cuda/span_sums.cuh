@@ -4,7 +4,13 @@
 // stably, by the keys' upper bits alone: what follows each other then belongs to one span of
 // destinations, in the order of positions. A warp has the sums of a span in shared memory and adds
 // the values of a chunk to them in that order, so the result is always the same. A span that goes
-// on in another chunk leaves its sums to a second kernel, which adds up those of all its chunks.
+// on in another chunk leaves its sums to a second kernel, which adds up those of all its chunks:
+//
+//   chunks   |    0    |    1    |    2    |
+//   spans    |aaabbbbbb|bbbbbbbbb|bccccdddd|
+//   sums go  |y  tail 0|head 1   |head 2, then y of c and of d
+//
+// and the block of chunk 0 adds tail 0, head 1 and head 2 to y of b.
 #pragma once
 
 #include <cub/device/device_radix_sort.cuh>
@@ -103,7 +109,8 @@ __global__ void __launch_bounds__(kTermThreads) make_terms(SpanSums<T, Op> sums,
   }
 }
 
-// Adds a term of each lane to the table. Lanes of one place add up in their order.
+// Adds a term of each lane to the table. The first lane of a place adds those of the others in
+// their order and writes the sum; what the others have read and added is dropped.
 __device__ __forceinline__ void add_terms(float* table, uint32_t place, float term, bool has_term) {
   const unsigned lanes = __ballot_sync(0xffffffffu, has_term);
   if (!has_term) return;
@@ -217,12 +224,15 @@ __global__ void __launch_bounds__(kSpanThreads) join_chunks_of_spans(Sums sums) 
     sums.at(key) = static_cast<typename Sums::Value>(sum);
   }
 }
+
 // ---- on the host
 
 // What the sort wants, and the sums that chunks leave.
 struct SpanBuffers {
   cub::DoubleBuffer<uint32_t> keys;
   cub::DoubleBuffer<float> terms;
+  // [chunks][span]: sums of a span that began in an earlier chunk, and of one that begins in this
+  // and goes on in the next.
   float *heads, *tails;
   char* scratch = nullptr;
   size_t scratch_bytes = 0;
@@ -249,6 +259,9 @@ template <class T, class Op>
 int32_t add_in_spans(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
                      const Values<T>& values, const Op& op) {
   const SpanShape shape(split);
+  // CUB asks about the current device.
+  if (const cudaError_t error = set_device(stream->device))
+    return check(error, "cudaSetDevice", stream->fault);
   Scratch memory(call.workspace);
   SpanBuffers buffers(&memory, shape);
   SpanSums<T, Op> sums = {y,

@@ -15,6 +15,7 @@ CALLS = [
     "t.full((2,), n, dtype=x.dtype)", "t.full_like(x, n)", "x.new_full((2,), n)", "t.full((2,), n)",
     "x.clone().fill_(n)",
     "t.clamp(x, max=n)", "t.clamp(x, min=n)", "x.clone().clamp_(0, n)", "t.where(x > 0, x, n)",
+    "t.where(x > 0, 1.0, n)", "t.where(x > 0, 1, n)",
     "x.masked_fill(x > 0, n)",
     "x.clone().add_(n)", "x.clone().mul_(n)", "x.clone().eq_(n)", "t.remainder(x, n)", "t.fmod(x, n)", "t.div(x, n)",
     "t.bitwise_and(x, n)", "t.bitwise_xor(n, x)", "t.rsub(x, n)", "t.addcmul(x, x, x, value=n)", "t.result_type(x, n)",
