@@ -2,6 +2,7 @@
 // pooling, and everything else is resampling.
 #include <algorithm>
 
+#include "core/autograd/record.h"
 #include "core/ops/autocast.gen.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
