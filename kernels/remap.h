@@ -4,10 +4,9 @@
 
 #include "kernels/abi.h"
 #include "kernels/math.h"
+#include "kernels/remap_mode.h"
 
 namespace dt::remap {
-
-enum Mode : int64_t { kZeros = 0, kReflect = 1, kReplicate = 2, kCircular = 3, kNearest = 4 };
 
 // The elements of y that are one of x: a run, and two more, which may be absent (-1).
 template <class Int>
@@ -25,34 +24,35 @@ struct Targets {
 template <class Int>
 struct Dim {
   Int from = 1, to = 1, before = 0;
-  int mode = kZeros;  // as it stands: no element is added
+  RemapMode mode = RemapMode::kZeros;  // as it stands: no element is added
   double step = 1, offset = 0, inverse = 1;
 
-  DT_MATH bool is_plain() const { return mode == kZeros && from == to; }
+  DT_MATH bool is_plain() const { return mode == RemapMode::kZeros && from == to; }
 
   // -1: none.
   DT_MATH Int source(Int i) const {
-    if (mode == kNearest) return nearest(i);
+    if (mode == RemapMode::kNearest) return nearest(i);
     const Int at = i - before;
     if (at >= 0 && at < from) return at;
-    if (mode == kReflect) return at < 0 ? -at : 2 * (from - 1) - at;
-    if (mode == kReplicate) return at < 0 ? 0 : from - 1;
-    if (mode == kCircular) return at < 0 ? at + from : at - from;
+    if (mode == RemapMode::kReflect) return at < 0 ? -at : 2 * (from - 1) - at;
+    if (mode == RemapMode::kReplicate) return at < 0 ? 0 : from - 1;
+    if (mode == RemapMode::kCircular) return at < 0 ? at + from : at - from;
     return -1;
   }
 
   DT_MATH Targets<Int> targets(Int j) const {
-    if (mode == kNearest) return {first_of(j), j + 1 < from ? first_of(j + 1) : to, {-1, -1}};
+    if (mode == RemapMode::kNearest)
+      return {first_of(j), j + 1 < from ? first_of(j + 1) : to, {-1, -1}};
     const Int i = j + before, last = from - 1;
     Targets<Int> t = {i, i + 1, {-1, -1}};
-    if (mode == kReplicate) {
+    if (mode == RemapMode::kReplicate) {
       if (j == 0) t.begin = 0;
       if (j == last) t.end = to;
-    } else if (mode == kReflect) {
+    } else if (mode == RemapMode::kReflect) {
       const Int behind = before + 2 * last - j;
       if (j > 0 && j <= before) t.more[0] = before - j;
       if (j < last && behind < to) t.more[1] = behind;
-    } else if (mode == kCircular) {
+    } else if (mode == RemapMode::kCircular) {
       if (i >= from) t.more[0] = i - from;
       if (i + from < to) t.more[1] = i + from;
     }
@@ -88,11 +88,12 @@ Dim<Int> dim_of(const Call& call, const dt_view& y, const dt_view& x, int d) {
   dim.to = static_cast<Int>(y.sizes[d]);
   const int k = d - (y.ndim - kMapped);
   if (k < 0) return dim;
+  const auto mode = static_cast<RemapMode>(call.mode);
   const bool changes = call.before[k] != 0 || dim.from != dim.to;
   // As many elements again may be others, where a place is rounded.
-  if (!changes && (call.mode != kNearest || call.step[k] == 1)) return dim;
+  if (!changes && (mode != RemapMode::kNearest || call.step[k] == 1)) return dim;
   dim.before = static_cast<Int>(call.before[k]);
-  dim.mode = static_cast<int>(call.mode);
+  dim.mode = mode;
   dim.step = call.step[k];
   dim.inverse = 1 / call.step[k];
   dim.offset = call.offset;

@@ -55,6 +55,7 @@ MAY_INCLUDE = {
         "kernels/dtype.h",
         "kernels/lapack.h",
         "kernels/nonzero.h",
+        "kernels/remap_mode.h",
         "kernels/ops.def",
         "kernels/pointwise.def",
     ),

@@ -26,7 +26,7 @@ struct Lines {
         end(0) {
     if (!source) return;
     for (int64_t i = 0; i < n; ++i) source[i] = axis.map.source(i);
-    if (y_step == 1 && x_step == 1 && axis.map.mode != remap::kNearest)
+    if (y_step == 1 && x_step == 1 && axis.map.mode != RemapMode::kNearest)
       begin = axis.map.before, end = begin + axis.map.from;
   }
 
@@ -80,7 +80,7 @@ struct Forward {
   bool runs_on() const {
     const remap::Axis<int64_t>& axis = plan.axis[1];
     return lines.end - lines.begin == lines.n && axis.y_step == lines.n && axis.x_step == lines.n &&
-           axis.map.mode != remap::kNearest && axis.map.from > 0;
+           axis.map.mode != RemapMode::kNearest && axis.map.from > 0;
   }
 
   // Elements [begin, end) of an axis. A line that is its neighbour again is copied from there.

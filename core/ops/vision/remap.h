@@ -5,17 +5,9 @@
 #include <array>
 
 #include "core/tensor/tensor.h"
+#include "kernels/remap_mode.h"
 
 namespace dt {
-
-// As the kernels of kernels/remap.h have them.
-enum class RemapMode : int64_t {
-  kZeros = 0,
-  kReflect = 1,
-  kReplicate = 2,
-  kCircular = 3,
-  kNearest = 4
-};
 
 struct Remapping {
   static constexpr int kDims = 3;      // that may change, the last ones
