@@ -77,8 +77,8 @@ do_pytest() {
     tests/python/test_cuda.py tests/python/test_cuda_capture.py tests/python/test_cuda_edges.py \
     tests/python/test_cuda_attention.py tests/python/test_cuda_nn.py \
     tests/python/test_cuda_shapes.py tests/python/test_cuda_index_sums.py \
-    tests/python/test_parts.py tests/python/test_cuda_rows.py tests/python/test_cuda_images.py \
-    tests/python/test_pad.py tests/python/test_streams.py \
+    tests/python/test_parts.py tests/python/test_cuda_rows.py tests/python/test_images.py \
+    tests/python/test_streams.py \
     tests/python/test_optim.py tests/examples
   # Alone, since they want all memory, or all devices; 5: both were skipped.
   python3 -m pytest -q tests/python/test_cuda_two.py tests/python/test_cuda_huge.py || [ $? -eq 5 ]

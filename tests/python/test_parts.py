@@ -1,4 +1,4 @@
-"""Results that are copied from several parts in one call: cat, stack, roll, and pads by an image's own elements."""
+"""Results that are copied from several parts in one call: cat, stack and roll."""
 
 import dumbtorch as dt
 import numpy as np
@@ -72,15 +72,3 @@ def test_rolled(device, shape):
         same(y.roll(shifts, dims), np.roll(x, shifts, dims))
         same(y.transpose(0, 1).roll(shifts, dims), np.roll(x.swapaxes(0, 1), shifts, dims))
     same(y.roll(11), np.roll(x, 11))
-
-
-@on_both
-@pytest.mark.parametrize(
-    "mode, numpy_mode", [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
-)
-@pytest.mark.parametrize("shape", [(2, 3, 8, 9), (1, 2, 90, 61), (3, 1, 5, 5)], ids=str)
-def test_padded_by_own_elements(device, mode, numpy_mode, shape):
-    x = drawn(3, shape, "float32")
-    for left, right, top, bottom in ((1, 1, 1, 1), (2, 3, 0, 4), (4, 0, 3, 2)):
-        ours = dt.nn.functional.pad(dt.tensor(x).to(device), (left, right, top, bottom), mode)
-        same(ours, np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)), numpy_mode))
