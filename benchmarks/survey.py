@@ -106,9 +106,6 @@ def operands(torch, n: int) -> dict:
     side, many = min(int(n**0.5), 1500), max(n // 16384, 1)
     draw, integers = torch.randn, torch.randint
 
-    def eye(k):
-        return torch.eye(k)
-
     return {
         "x": lambda: draw(n),
         "p": lambda: torch.rand(n) * 0.8 + 0.1,
@@ -131,7 +128,7 @@ def operands(torch, n: int) -> dict:
         **{f"batch{k}": lambda k=k: draw(max(n // (k * k), 1), k, k) for k in (3, 8, 30, 40)},
         "heads": lambda: draw(1, max(n // 16384, 1), 256, 64),
         "odd_heads": lambda: draw(1, max(n // 16384, 1), 201, 40),
-        "systems": lambda: draw(max(n // 10000, 1), 16, 16) * 0.1 + 16 * eye(16),
+        "systems": lambda: draw(max(n // 10000, 1), 16, 16) * 0.1 + 16 * torch.eye(16),
         "index": lambda: integers(0, max(n // 2, 2), (n,)),
         "order": lambda: torch.randperm(n),
         "mask": lambda: draw(n) > 0,
