@@ -70,8 +70,9 @@ struct SpanSums {
   Op op;
   uint32_t* keys;
   float* terms;  // the values, weighted
-  float *heads,
-      *tails;  // [chunks][span]: sums of what began in an earlier chunk, or goes on in one
+  // [chunks][span]: sums of a span that began in an earlier chunk, and of one that begins in this
+  // and goes on in the next.
+  float *heads, *tails;
 
   __device__ __forceinline__ T& at(uint32_t key) const {
     return y[static_cast<int64_t>(key) * unit + lowest];
@@ -231,8 +232,6 @@ __global__ void __launch_bounds__(kSpanThreads) join_chunks_of_spans(Sums sums) 
 struct SpanBuffers {
   cub::DoubleBuffer<uint32_t> keys;
   cub::DoubleBuffer<float> terms;
-  // [chunks][span]: sums of a span that began in an earlier chunk, and of one that begins in this
-  // and goes on in the next.
   float *heads, *tails;
   char* scratch = nullptr;
   size_t scratch_bytes = 0;

@@ -1,16 +1,12 @@
 // Ops that lay several copies of elements side by side: cat, stack, repeat, flip.
 #include <string.h>
 
-#include <algorithm>
-
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/views/checks.h"
-#include "core/runtime/backend.h"
-#include "core/runtime/calls/creation.gen.h"
 
 namespace dt {
 namespace {
@@ -168,35 +164,6 @@ Tensor repeat(const Tensor& input, IntList repeats) {
   return repeat_interleaved(repeat_interleaved(input, last), first);
 }
 
-namespace {
-
-// Puts the dimensions of a dense y and an x in the order of y's memory and merges neighbours that
-// both walk as one: the rows of a copy become as long as they can be.
-void merge_dims(View* y, View* x) {
-  if (y->ndim == 0) return;
-  for (int d = 1; d < y->ndim; ++d) {
-    for (int e = d; e > 0 && y->strides[e - 1] < y->strides[e]; --e) {
-      std::swap(y->sizes[e - 1], y->sizes[e]);
-      std::swap(y->strides[e - 1], y->strides[e]);
-      std::swap(x->strides[e - 1], x->strides[e]);
-    }
-  }
-  int last = 0;
-  for (int d = 1; d < y->ndim; ++d) {
-    const int64_t size = y->sizes[d];
-    if (size == 1) continue;
-    const bool one_walk = y->sizes[last] == 1 || (y->strides[last] == y->strides[d] * size &&
-                                                  x->strides[last] == x->strides[d] * size);
-    y->sizes[last + !one_walk] = one_walk ? y->sizes[last] * size : size;
-    last += !one_walk;
-    y->strides[last] = y->strides[d], x->strides[last] = x->strides[d];
-  }
-  y->ndim = x->ndim = last + 1;
-  for (int d = 0; d <= last; ++d) x->sizes[d] = y->sizes[d];
-}
-
-}  // namespace
-
 Tensor flip(const Tensor& input, IntList dims) {
   check_flip(dims, input.ndim());
   const Tensor y = empty_like(input, DType::kDefault, {}, false, MemoryFormat::kPreserve);
@@ -209,11 +176,7 @@ Tensor flip(const Tensor& input, IntList dims) {
       offset += (input.sizes()[d] - 1) * strides[d];
       strides[d] = -strides[d];
     }
-    CopyCall call;
-    call.y = y;
-    call.x = View(input, input.sizes(), strides, offset);
-    merge_dims(&call.y, &call.x);
-    run(op::copy, call);
+    copy_elements(y, make_alias(input, input.sizes(), strides, offset));
   }
   return record("FlipBackward0", y, {input},
                 [d = Dims(dims)](BackwardCall& b) { b.results[0] = flip(b.grad(), d); });
