@@ -125,10 +125,6 @@ Tensor pad_elements(const Tensor& x, const Margins& m, PaddingMode mode) {
   return remap(x, r);
 }
 
-}  // namespace
-
-namespace {
-
 // The policy is one of some modes alone: PyTorch's of one for each.
 Tensor autocast_input(const Tensor& input, IntList pad, PaddingMode mode) {
   const bool is_reflected_volume = mode == PaddingMode::kReflect && pad.size() == 6;
