@@ -3,6 +3,8 @@
 // A team of threads keeps a row in registers, so that memory is read once; rows that are too long
 // for that are read twice. Blocks stay and walk the rows: they keep what the rows share in shared
 // memory, and ask for the next row before they work on this one.
+#include <numeric>
+
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cuda/moments.cuh"
 #include "kernels/cuda/operands.cuh"
@@ -22,17 +24,15 @@ constexpr int kLongPackets = 4;  // that a thread loads at once
 // Packets of a row that a thread keeps.
 template <class T>
 constexpr int kMostPackets = sizeof(T) == sizeof(float) ? 8 : 4;
-// Among how many threads a multiprocessor's registers are divided. Many packets take many of them,
-// and more where elements are asked about.
+// Among how many threads a multiprocessor's registers are divided. Many elements take many of them,
+// and more where each is asked about.
 template <class Shape, class Row>
-constexpr int kResidentThreads = Shape::packets* Row::kWidth < 32 ? 1024
-                                 : Row::kWhole                    ? 768
-                                                                  : 512;
-// How many blocks that makes; 0: rows of this shape are not kept in registers.
+constexpr int kResidentThreads = Shape::packets* Row::kWidth < (Row::kWhole ? 32 : 12)    ? 1024
+                                 : Shape::packets* Row::kWidth <= (Row::kWhole ? 32 : 16) ? 768
+                                                                                          : 512;
+// How many blocks that makes.
 template <class Shape, class Row>
-constexpr int kResident = (Shape::team == 1024 && Row::kWhole)
-                              ? 1
-                              : kResidentThreads<Shape, Row> / Shape::Threads::block;
+constexpr int kResident = kResidentThreads<Shape, Row> / Shape::Threads::block;
 
 template <class T>
 struct Forward {
@@ -42,6 +42,7 @@ struct Forward {
   V* rstd;
   const T *x, *weight, *bias;  // weight and bias may be null
   int64_t rows, n;
+  int phases;  // every `phases`-th row begins alike about a packet's boundary
   V eps;
 
   // Of squares that overflowed nothing is known: NaN, not 0. But those of rms_norm are 0.
@@ -103,11 +104,11 @@ __device__ __forceinline__ Moments<T> row_moments(const Row& row,
   return {n, guess + shift, squares_about(shift, deviations)};
 }
 
-// Copies weight and bias to the block's [2][n] array.
+// Copies weight and bias to shared memory, where they lie as the row does.
 template <class Row, int kThreads, class T>
-__device__ __forceinline__ void keep_vectors(const Forward<T>& f, T* vectors) {
+__device__ __forceinline__ void keep_vectors(const Forward<T>& f, const Row& row, T* weight,
+                                             T* bias) {
   constexpr int kAtOnce = 2;
-  const Row row(f.n, vectors, vectors + f.n, f.weight, f.bias);
   for (int begin = threadIdx.x; begin < row.packets(); begin += kAtOnce * kThreads) {
     Packet<Widened<T>, kPacketWidth<T>> w[kAtOnce], b[kAtOnce];
 #pragma unroll
@@ -117,34 +118,23 @@ __device__ __forceinline__ void keep_vectors(const Forward<T>& f, T* vectors) {
     }
 #pragma unroll
     for (int k = 0; k < kAtOnce; ++k) {
-      row.store(vectors, begin + k * kThreads, w[k]);
-      row.store(vectors + f.n, begin + k * kThreads, b[k]);
+      row.store(weight, begin + k * kThreads, w[k]);
+      row.store(bias, begin + k * kThreads, b[k]);
     }
   }
   __syncthreads();
 }
 
-template <class Shape, class Row, class T>
-__device__ __forceinline__ void prefetch_row(const Forward<T>& f, int64_t number) {
-  if (number >= f.rows) return;
-  const T* x = f.x + number * f.n;
-  const Row row(f.n, x, f.y + number * f.n);
-#pragma unroll
-  for (int k = 0; k < Shape::packets; ++k)
-    row.prefetch(x, k * Shape::team + Shape::Threads::rank());
-}
-
 template <class Shape, class Row, class T, int kWidth>
-__device__ __forceinline__ void load_row(const Forward<T>& f, int64_t number,
+__device__ __forceinline__ void load_row(const T* x, const Row& row,
                                          Packet<Widened<T>, kWidth> (&kept)[Shape::packets]) {
-  if (number >= f.rows) number = 0;  // its team takes part in the sums of the others
-  const T* x = f.x + number * f.n;
-  const Row row(f.n, x, f.y + number * f.n);
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k)
     kept[k] = row.load(x, k * Shape::team + Shape::Threads::rank(), 0);
 }
 
+// The rows of a block begin alike about a packet's boundary: what is known of one's place is so of
+// all.
 template <class T, class Shape, class Row>
 __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
     layer_norm_rows(Forward<T> f) {
@@ -152,18 +142,27 @@ __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
   using V = Widened<T>;
   using Threads = typename Shape::Threads;
   extern __shared__ __align__(16) unsigned char dynamic_shared[];
-  T* const vectors = reinterpret_cast<T*>(dynamic_shared);
+  const int phases = Row::kWhole ? 1 : f.phases, phase = static_cast<int>(blockIdx.x) % phases;
+  int64_t first = int64_t{blockIdx.x} / phases * (Threads::per_block * phases) + phase;
+  if (first >= f.rows) return;
   const int64_t step = int64_t{gridDim.x} * Threads::per_block;
-  int64_t first = int64_t{blockIdx.x} * Threads::per_block, number = first + Threads::number();
+  int64_t number = first + Threads::number() * phases;
+  const Row row(f.n, f.x + phase * f.n, f.y + phase * f.n);
+  T* const weight = row.alike(reinterpret_cast<T*>(dynamic_shared));
+  T* const bias = weight + row.packets() * Row::kWidth;
+  // A team without a row takes part in the sums of the others.
+  const auto row_at = [&](int64_t at) { return f.x + (at < f.rows ? at : phase) * f.n; };
   Packet<V, kPacketWidth<T>> kept[Shape::packets];
-  load_row<Shape, Row>(f, number, kept);
-  keep_vectors<Row, Threads::block>(f, vectors);
+  load_row<Shape>(row_at(number), row, kept);
+  keep_vectors<Row, Threads::block>(f, row, weight, bias);
 
   for (; first < f.rows; first += step, number += step) {
     // Asked for before this row is waited for.
-    prefetch_row<Shape, Row>(f, number + step);
-    const int64_t place = number < f.rows ? number * f.n : 0;
-    const Row row(f.n, f.x + place, f.y + place);
+    if (number + step < f.rows) {
+#pragma unroll
+      for (int k = 0; k < Shape::packets; ++k)
+        row.prefetch(f.x + (number + step) * f.n, k * Shape::team + Threads::rank());
+    }
     const Moments<V> moments =
         row_moments<Shape>(row, kept, static_cast<V>(f.n), f.mean != nullptr);
     if (number < f.rows) {
@@ -172,11 +171,11 @@ __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
       for (int k = 0; k < Shape::packets; ++k) {
         const int packet = k * Shape::team + Threads::rank();
         f.normalize(row, number, packet, kept[k], moments, scale,
-                    row.load_vector(vectors, packet, 1), row.load_vector(vectors + f.n, packet, 0));
+                    row.load_vector(weight, packet, 1), row.load_vector(bias, packet, 0));
       }
       if (Threads::rank() == 0) f.store_statistics(number, moments, scale);
     }
-    if (first + step < f.rows) load_row<Shape, Row>(f, number + step, kept);
+    if (first + step < f.rows) load_row<Shape>(row_at(number + step), row, kept);
   }
 }
 
@@ -282,19 +281,15 @@ int32_t launch_forward_long_rows(const dt_stream* stream, const Forward<T>& f) {
 template <class T, class Shape, class Row>
 int32_t launch_forward_rows(const dt_stream* stream, const Forward<T>& f) {
   using Threads = typename Shape::Threads;
-  constexpr int kBlocks = kResident<Shape, Row>;
-  if constexpr (kBlocks > 0) {
-    constexpr auto kernel = layer_norm_rows<T, Shape, Row>;
-    const int64_t shared = 2 * f.n * static_cast<int64_t>(sizeof(T));
-    const int64_t resident = resident_blocks(stream->device, kBlocks, shared);
-    const int64_t blocks = std::min(resident, divide_up(f.rows, Threads::per_block));
-    if (resident > 0) {
-      if (const int32_t code = allow_shared<kernel>(stream, shared)) return code;
-      return launch(stream, kernel, static_cast<unsigned>(blocks), Threads::block,
-                    static_cast<size_t>(shared), f);
-    }
-  }
-  return launch_forward_long_rows(stream, f);
+  constexpr auto kernel = layer_norm_rows<T, Shape, Row>;
+  const int64_t shared = 2 * most_packets<T>(f.n, Row::kWhole) * kPacketBytes;
+  const int64_t resident = resident_blocks(stream->device, kResident<Shape, Row>, shared);
+  if (resident < f.phases) return launch_forward_long_rows(stream, f);
+  const int64_t of_phase = divide_up(divide_up(f.rows, f.phases), Threads::per_block);
+  const int64_t blocks = std::min(resident / f.phases, of_phase) * f.phases;
+  if (const int32_t code = allow_shared<kernel>(stream, shared)) return code;
+  return launch(stream, kernel, static_cast<unsigned>(blocks), Threads::block,
+                static_cast<size_t>(shared), f);
 }
 
 template <class T>
@@ -309,6 +304,7 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
   f.bias = optional_data<const T>(call.bias);
   f.rows = x.sizes[0];
   f.n = x.sizes[1];
+  f.phases = kPacketWidth<T> / std::gcd(static_cast<int>(f.n % kPacketWidth<T>), kPacketWidth<T>);
   f.eps = static_cast<Widened<T>>(call.eps);
   const bool are_aligned = rows_are_aligned<T>(f.n, call.y, x);
   if (f.rows > 0 && f.n > 0 && !are_aligned && f.n <= kLongestShortRow) {
@@ -317,7 +313,7 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
   }
   const bool are_whole =
       are_aligned && is_aligned(f.weight, kPacketBytes) && is_aligned(f.bias, kPacketBytes);
-  return visit_row_shape<kMostPackets<T>, kMostPackets<T>>(
+  return visit_finest_row_shape<kMostPackets<T>>(
       most_packets<T>(f.n, are_aligned),
       [&](auto shape) {
         return visit_row_layout<T, int>(are_whole, [&](auto row) {

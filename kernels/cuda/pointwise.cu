@@ -1,6 +1,7 @@
 // How an elementwise call is run: whether its operands can be moved in packets, and what the kernel
 // is told.
 #include <algorithm>
+#include <utility>
 
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
@@ -187,6 +188,47 @@ bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op,
   return true;
 }
 
+constexpr int64_t kWorthTiles = 16;
+
+// The axis along which some operand is denser than along the last one, if tiles of both are worth
+// it; or -1.
+int crossing_axis(const PointwiseAxes& axes, int operands) {
+  const int last = axes.last();
+  if (axes.n < 2 || axes.size[last] < kWorthTiles) return -1;
+  int best = -1;
+  int64_t densest = 0;
+  for (int d = 0; d < last; ++d) {
+    if (axes.size[d] < kWorthTiles) continue;
+    for (int k = 0; k < operands; ++k) {
+      const int64_t stride = magnitude(axes.stride[d][k]);
+      const bool is_denser = stride != 0 && stride < magnitude(axes.stride[last][k]);
+      if (is_denser && (best < 0 || stride < densest)) best = d, densest = stride;
+    }
+  }
+  return best;
+}
+
+// Blocks of the kernel for any strides.
+int64_t plan_elements(PointwiseCall& kernel, const Pointwise& op, int operands,
+                      PointwiseAxes piece) {
+  const int crossing = crossing_axis(piece, operands);
+  if (crossing >= 0) {
+    std::swap(piece.size[crossing], piece.size[piece.last() - 1]);
+    std::swap(piece.stride[crossing], piece.stride[piece.last() - 1]);
+  }
+  kernel.count = static_cast<uint32_t>(piece.count());
+  kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);
+  kernel.walk = TileWalk();
+  if (crossing < 0) return divide_up(kernel.count, kPointwiseThreads * op.elements);
+  const int64_t rows = piece.size[piece.last() - 1], columns = piece.size[piece.last()];
+  const int64_t row_tiles = divide_up(columns, kWalkColumns);
+  const int64_t tiles = row_tiles * divide_up(rows, kWalkRows * op.elements);
+  kernel.walk = {static_cast<uint32_t>(rows), static_cast<uint32_t>(columns),
+                 FastDivide(static_cast<uint32_t>(tiles)),
+                 FastDivide(static_cast<uint32_t>(row_tiles))};
+  return kernel.count / (rows * columns) * tiles;
+}
+
 int32_t launch_piece(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
                      const PointwiseOperands& operands, const PointwiseAxes& piece) {
   set_data(kernel, operands, piece);
@@ -198,9 +240,7 @@ int32_t launch_piece(const dt_stream* stream, PointwiseCall& kernel, const Point
     return launch(stream, packets->function, dim3(static_cast<unsigned>(blocks)),
                   dim3(kPointwiseThreads), 0, kernel);
   }
-  kernel.count = static_cast<uint32_t>(piece.count());
-  kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);
-  const int64_t blocks = divide_up(kernel.count, kPointwiseThreads * op.elements);
+  const int64_t blocks = plan_elements(kernel, op, operands.n, piece);
   return launch(stream, op.general, dim3(static_cast<unsigned>(blocks)), dim3(kPointwiseThreads), 0,
                 kernel);
 }

@@ -13,6 +13,10 @@ constexpr int kMaxPointwiseIn = 4, kMaxPointwiseOut = 3;
 constexpr int kMaxPointwise = kMaxPointwiseIn + kMaxPointwiseOut;
 constexpr int kMaxParameters = calls::PointwiseAttributes::kMax;
 constexpr int kPointwiseThreads = 256;
+// Where a block walks through a tile, its threads have kWalkRows x kWalkColumns elements at a time,
+// and a warp four rows of eight: as many as fill a sector of memory either way.
+constexpr int kWalkColumns = 32, kWalkRows = kPointwiseThreads / kWalkColumns;
+constexpr int kWarpColumns = 8, kWarpRows = kWarp / kWarpColumns;
 
 // A number in the arithmetic type of a kernel.
 struct Number {
@@ -24,6 +28,13 @@ struct Number {
     memcpy(&value, &bits, sizeof value);
     return static_cast<T>(value);
   }
+};
+
+// The last two axes, walked in tiles: where one operand is dense along the last axis and another
+// along the one before, the elements of a tile lie in whole sectors of both.
+struct TileWalk {
+  uint32_t rows = 0, columns = 0;  // no rows: elements follow each other
+  FastDivide tiles, row_tiles;     // of a matrix, and side by side along its columns
 };
 
 // A kernel's parameters. Operands are the outputs, then the inputs; indices count packets or
@@ -40,6 +51,7 @@ struct PointwiseCall {
   void* data[kMaxPointwise];       // null: an unwanted output, or an immediate input; behind `head`
   int32_t dtype[kMaxPointwise];
   Offsets<kMaxPointwise, uint32_t, int32_t> offsets;
+  TileWalk walk;  // of the kernel for any strides
 };
 
 using PointwiseKernel = void(PointwiseCall);

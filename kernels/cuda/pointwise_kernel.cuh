@@ -327,16 +327,39 @@ __global__ void __launch_bounds__(kPointwiseThreads)
 
 // ---- any strides and dtypes
 
+constexpr uint32_t kNoElement = ~0u;
+
+// The i-th element of a thread, in the order of the axes.
+template <int kElements>
+__device__ __forceinline__ uint32_t element_of(const PointwiseCall& call, int i) {
+  const TileWalk& walk = call.walk;
+  if (walk.rows == 0) {
+    const uint32_t element = (blockIdx.x * kElements + i) * kPointwiseThreads + threadIdx.x;
+    return element < call.count ? element : kNoElement;
+  }
+  const uint32_t matrix = walk.tiles.divide(blockIdx.x);
+  const uint32_t tile = blockIdx.x - matrix * walk.tiles.divisor;
+  const uint32_t down = walk.row_tiles.divide(tile);
+  const uint32_t along = tile - down * walk.row_tiles.divisor;
+  constexpr uint32_t kWarpsAlong = kWalkColumns / kWarpColumns;
+  const uint32_t warp = threadIdx.x / kWarp, lane = threadIdx.x % kWarp;
+  const uint32_t row =
+      (down * kElements + i) * kWalkRows + warp / kWarpsAlong * kWarpRows + lane / kWarpColumns;
+  const uint32_t column =
+      along * kWalkColumns + warp % kWarpsAlong * kWarpColumns + lane % kWarpColumns;
+  const bool is_inside = row < walk.rows && column < walk.columns;
+  return is_inside ? (matrix * walk.rows + row) * walk.columns + column : kNoElement;
+}
+
 template <class F, int kOutput, int kElements, class T, class In>
 __device__ __forceinline__ void put_elements(const PointwiseCall& call, const Parameters<T>& p,
                                              const In& in, const int32_t (&at)[kElements],
-                                             uint32_t first) {
+                                             uint32_t present) {
   if (call.data[kOutput] == nullptr) return;
 #pragma unroll
   for (int i = 0; i < kElements; ++i) {
     const OutputType<F, T> value = in.template evaluate_at<kOutput>(p.value, i);
-    if (first + i * kPointwiseThreads < call.count)
-      store_as(call.data[kOutput], call.dtype[kOutput], at[i], value);
+    if (present >> i & 1) store_as(call.data[kOutput], call.dtype[kOutput], at[i], value);
   }
 }
 
@@ -345,22 +368,23 @@ __global__ void __launch_bounds__(kPointwiseThreads)
     general_kernel(const __grid_constant__ PointwiseCall call) {
   begin_kernel();
   const Parameters<T> p(call);
-  const uint32_t first = blockIdx.x * (kPointwiseThreads * kElements) + threadIdx.x;
   int32_t at[kMaxPointwise][kElements];
+  uint32_t present = 0;  // bit i: there is an i-th element
 #pragma unroll
   for (int i = 0; i < kElements; ++i) {
     // Past the end the last element is read again, and nothing written.
-    const uint32_t element = first + i * kPointwiseThreads;
+    const uint32_t element = element_of<kElements>(call, i);
+    present |= (element != kNoElement) << i;
     int32_t offsets[kMaxPointwise];
-    call.offsets.at(element < call.count ? element : call.count - 1, offsets);
+    call.offsets.at(min(element, call.count - 1), offsets);
 #pragma unroll
     for (int k = 0; k < F::n_out + F::n_in; ++k) at[k][i] = offsets[k];
   }
   Inputs<F, T, kElements> in;
   in.gather(call, at);
-  put_elements<F, 0, kElements>(call, p, in, at[0], first);
-  if constexpr (F::n_out > 1) put_elements<F, 1, kElements>(call, p, in, at[1], first);
-  if constexpr (F::n_out > 2) put_elements<F, 2, kElements>(call, p, in, at[2], first);
+  put_elements<F, 0, kElements>(call, p, in, at[0], present);
+  if constexpr (F::n_out > 1) put_elements<F, 1, kElements>(call, p, in, at[1], present);
+  if constexpr (F::n_out > 2) put_elements<F, 2, kElements>(call, p, in, at[2], present);
 }
 
 // ---- registration

@@ -17,6 +17,7 @@
 
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/reduce_plan.cuh"
+#include "kernels/cuda/short_rows.cuh"
 #include "kernels/cuda/types.cuh"
 
 namespace dt::cuda {
@@ -343,6 +344,70 @@ __global__ void __launch_bounds__(kReduceThreads)
   }
 }
 
+// ---- short rows, one after another, through shared memory: packets of their own would be more
+// edge than row
+
+template <class Op, class Source>
+using SourceOf = typename SourceElement<Source, typename Op::Value>::type;
+
+template <class Op, class Source>
+__global__ void __launch_bounds__(kShortThreads)
+    short_row_kernel(const __grid_constant__ ReduceCall call, const __grid_constant__ Op op,
+                     const __grid_constant__ ShortRows rows) {
+  begin_kernel();
+  using Value = typename Op::Value;
+  using Element = SourceOf<Op, Source>;
+  __shared__ typename SharedRows<Element>::Space space;
+  const SharedRows<Element> tile(space, rows, static_cast<const Element*>(call.x));
+  __syncthreads();
+  rows.for_each([&](const ShortRow& row) {
+    const auto at = [&](int column) {
+      return Elements<Source, Value>::value_of(call, tile.element[row.first + column]);
+    };
+    Stretch<Value> stretch = {Value(), 0, static_cast<uint32_t>(row.length)};
+    if (Op::kHasPivot && row.length > 0) stretch.pivot = at(0);
+    typename Op::Accumulator mine = op.start();
+#pragma unroll 4
+    for (int column = row.lane; column < row.length; column += row.lanes)
+      op.add(mine, at(column), static_cast<uint32_t>(column), stretch.pivot);
+    mine = join_lanes(op, mine, row.lanes);
+    const auto output = static_cast<uint32_t>(rows.first_row() + row.number);
+    if (row.length > 0 && row.lane == 0) put(call, op, output, op.close(mine, stretch));
+  });
+}
+
+// Longer ones are as quick in packets; fewer elements are read at once in any way.
+constexpr int64_t kLongestShort = 15, kWorthTile = int64_t{1} << 20;
+
+template <class Element>
+bool are_short_rows(const ReduceOperands& on) {
+  const ReduceAxes axes = reduce_axes(on);
+  if (axes.reduced.n != 1 || axes.kept.n != 1 || numel(on.x) < kWorthTile) return false;
+  const int64_t length = axes.reduced.size[0];
+  const bool are_adjacent = axes.reduced.stride[0][0] == 1 && axes.kept.stride[0][0] == length;
+  const bool are_whole = length % kPacketWidth<Element> == 0 && is_aligned(on.x.data, kPacketBytes);
+  return are_adjacent && !are_whole && length <= kLongestShort;
+}
+
+template <class Source, class Op>
+int32_t reduce_short_rows(const dt_stream* stream, const ReduceOperands& on, const Op& op) {
+  using Element = SourceOf<Op, Source>;
+  const ReduceAxes axes = reduce_axes(on);
+  return for_each_piece(axes.kept, false, [&](const Axes<3>& piece) {
+    const ShortRows rows(piece.count(), axes.reduced.size[0], kTileElements<Element>);
+    ReduceCall call;
+    call.x = static_cast<const Element*>(on.x.data) + piece.base[0];
+    call.x_dtype = on.x.dtype;
+    void* const y = static_cast<char*>(on.y.data) + piece.base[1] * bytes_of(on.y.dtype);
+    int64_t* const z = on.z ? static_cast<int64_t*>(on.z->data) + piece.base[2] : nullptr;
+    call.result = {y, on.y.dtype, z, axes.reduced.size[0]};
+    call.kept = Offsets<3, uint32_t>(piece);
+    call.partial = nullptr;
+    return launch(stream, short_row_kernel<Op, Source>, rows.grid(), dim3(kShortThreads), 0, call,
+                  op, rows);
+  });
+}
+
 // ---- the second stage: the states of all pieces of an output, and the results of empty reductions
 
 template <class Op>
@@ -390,12 +455,16 @@ template <class Source, class Op>
 int32_t reduce_from(const dt_stream* stream, const ReduceOperands& on, const Op& op,
                     int64_t* bytes) {
   if (holds<Source>(on.x.dtype)) {
+    if (are_short_rows<Source>(on))
+      return bytes ? DT_KERNEL_OK : reduce_short_rows<Source>(stream, on, op);
     const bool packable = is_packable(on, kPacketWidth<Source>, kPacketWidth<Source> <= 4);
     const ReduceKernels<Op> kernels =
         packable ? kernels_of<Op, Source>() : kernels_of<Op, Single<Source>>();
     return run_plan(stream, on, op, kernels, bytes);
   }
   if constexpr (std::is_same_v<Source, float>) {
+    if (is_narrow_float(on.x.dtype) && are_short_rows<Bits<2>>(on))
+      return bytes ? DT_KERNEL_OK : reduce_short_rows<AnyNarrow>(stream, on, op);
     if (is_narrow_float(on.x.dtype) && is_packable(on, SourceTraits<AnyNarrow>::kWidth, false))
       return run_plan(stream, on, op, kernels_of<Op, AnyNarrow>(), bytes);
   }

@@ -68,6 +68,9 @@ struct RowLayout {
     return packet_at<kWidth>(row - shift, packet);
   }
 
+  // Where in a buffer that begins at a boundary a row lies as this one does.
+  __device__ __forceinline__ T* alike(T* buffer) const { return buffer + shift; }
+
   // The whole packets are those from begin_whole() to before end_whole().
   __device__ __forceinline__ Index begin_whole() const { return shift > 0 ? 1 : 0; }
   __device__ __forceinline__ Index end_whole() const { return is_wide ? (n + shift) / kWidth : 0; }
@@ -160,6 +163,8 @@ struct WholeRow {
   __device__ __forceinline__ Index first(Index packet) const { return packet * kWidth; }
   __device__ __forceinline__ bool contains(Index i) const { return i < n * kWidth; }
 
+  __device__ __forceinline__ T* alike(T* buffer) const { return buffer; }
+
   __device__ __forceinline__ void prefetch(const T* row, Index packet) const {
     if (packet < n) prefetch_packet(packet_at<kWidth>(row, packet));
   }
@@ -246,6 +251,27 @@ int32_t visit_fine_row_shape(int64_t packets, const F& f, const LongRows& long_r
   if (packets > 32 * kPackets && packets <= 128 * kPackets / 2)
     return f(RowShape<128, kPackets / 2>());
   return visit_row_shape<kPackets, kMost>(packets, f, long_rows);
+}
+
+// In finer steps still, and those of a packet more than others hold, which rows have that begin
+// between two boundaries; up to teams of 512: for kernels whose time grows with the packets of a
+// thread.
+template <int kPackets, class F, class LongRows>
+int32_t visit_finest_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
+  constexpr int kHalf = kPackets / 2;
+  if (packets > 8 * 2 && packets <= 8 * 3) return f(RowShape<8, 3>());
+  if (packets > 16 * 2 && packets <= 16 * 3) return f(RowShape<16, 3>());
+  if (packets > 32 * 2 && packets <= 32 * 3) return f(RowShape<32, 3>());
+  if (packets > 32 * 3 && packets <= 32 * 4) return f(RowShape<32, 4>());
+  if (packets > 128 * 2 && packets <= 128 * 3) return f(RowShape<128, 3>());
+  if (packets > 128 * kHalf && packets <= 128 * (kHalf + 1)) return f(RowShape<128, kHalf + 1>());
+  if (packets > 128 * kPackets && packets <= 128 * (kPackets + 1))
+    return f(RowShape<128, kPackets + 1>());
+  if (packets > 256 * kPackets && packets <= 256 * (kPackets + 1))
+    return f(RowShape<256, kPackets + 1>());
+  if (packets > 512 * kPackets && packets <= 512 * (kPackets + 1))
+    return f(RowShape<512, kPackets + 1>());
+  return visit_fine_row_shape<kPackets, kHalf>(packets, f, long_rows);
 }
 
 }  // namespace dt::cuda

@@ -36,7 +36,8 @@ int32_t allow_shared(const dt_stream* stream, int64_t bytes) {
   static std::atomic<uint64_t> allowed{0};  // a bit for each device
   static_assert(kMaxDevices <= 64, "a bit for each device");
   const uint64_t bit = uint64_t{1} << stream->device;
-  if (bytes <= 48 * 1024 || (allowed & bit) != 0) return DT_KERNEL_OK;
+  // Of 48 KiB, what a kernel declares itself is taken.
+  if (bytes <= 48 * 1024 - kSharedPerBlock || (allowed & bit) != 0) return DT_KERNEL_OK;
   const cudaError_t error = allow_most_shared(stream->device, kKernel);
   if (!error) allowed |= bit;
   return check(error, "cudaFuncSetAttribute", stream->fault);

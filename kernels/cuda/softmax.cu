@@ -372,12 +372,15 @@ bool lines_are_aligned(const Lines& lines, const Views&... views) {
   return aligned;
 }
 
-// Whether lines are short and lie one after another in each operand.
-bool are_short_rows(const Lines& lines) {
+// Gradients of longer ones are as quick in packets.
+constexpr int kLongestShortGradient = 15;
+
+// Whether lines are as short as that and lie one after another in each operand.
+bool are_short_rows(const Lines& lines, int longest) {
   bool are_adjacent = lines.ndim <= 1;
   for (int k = 0; k < kLineOperands && lines.ndim == 1; ++k)
     are_adjacent &= lines.strides[0][k] == lines.length;
-  return are_adjacent && lines.length <= kLongestShortRow;
+  return are_adjacent && lines.length <= longest;
 }
 
 template <class Threads>
@@ -403,6 +406,7 @@ int32_t visit_forward_shape(int64_t packets, const F& f, const LongRows& long_ro
     if (packets > 8 * 8 && packets <= 8 * 9) return f(RowShape<8, 9>());
     if (packets > 16 * 8 && packets <= 16 * 9) return f(RowShape<16, 9>());
     if (packets > 32 * 8 && packets <= 32 * 9) return f(RowShape<32, 9>());
+    if (packets > 256 * 8 && packets <= 256 * 9) return f(RowShape<256, 9>());
     if (packets > 512 * 8 && packets <= 512 * 9) return f(RowShape<512, 9>());
     if (packets > 512 * 9 && packets <= 1024 * 6) return f(RowShape<1024, 6>());
   }
@@ -427,7 +431,7 @@ int32_t run(const dt_stream* stream, const calls::Softmax& call) {
                     x, lines);
     }
     const bool are_aligned = lines_are_aligned<T>(lines, call.y, call.x);
-    if (!are_aligned && are_short_rows(lines)) {
+    if (!are_aligned && are_short_rows(lines, kLongestShortRow)) {
       const ShortRows rows(lines.count, lines.length, kTileElements<T>);
       return launch(stream, softmax_short_rows<T, kLog>, rows.grid(), kShortThreads, 0, y, x, rows);
     }
@@ -459,7 +463,7 @@ int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call
                     column_block(lines), 0, gx, g, y, lines);
     }
     const bool are_aligned = lines_are_aligned<T>(lines, call.gx, call.g, call.y);
-    if (!are_aligned && 2 * lines.length <= kLongestShortRow && are_short_rows(lines)) {
+    if (!are_aligned && are_short_rows(lines, kLongestShortGradient)) {
       const ShortRows rows(lines.count, lines.length, kTileElements<T>);
       return launch(stream, softmax_backward_short_rows<T, Gradient>, rows.grid(), kShortThreads, 0,
                     gx, g, y, rows);

@@ -340,6 +340,78 @@ def test_rows_that_begin_anywhere(device, length):
         )
 
 
+# More than one row for each place about a packet's boundary, of lengths at which the threads of a row change.
+@on_both
+@pytest.mark.parametrize("dtype", [dt.float32, dt.float64, dt.bfloat16])
+@pytest.mark.parametrize(
+    "length", [1, 5, 33, 64, 65, 97, 130, 259, 513, 641, 1153, 2305, 4609, 8193, 18_433]
+)
+def test_normalised_rows_that_begin_anywhere(device, dtype, length):
+    rng = np.random.default_rng(length)
+    rows = 19 if length > 2000 else 133
+    flat = dt.tensor(rng.normal(3, 2, rows * length + 3)).to(dtype).to(device)
+    weight, bias = (dt.tensor(rng.normal(0, 1, length)).to(dtype).to(device) for _ in range(2))
+    w, b = weight.double().cpu().numpy(), bias.double().cpu().numpy()
+    close = {dt.float64: 1e-11, dt.float32: 2e-5, dt.bfloat16: 3e-2}[dtype]
+    for start in (0, 1, 3):
+        x = flat[start : start + rows * length].reshape(rows, length)
+        values = x.double().cpu().numpy()
+        off = values - values.mean(1, keepdims=True)
+        want = off / np.sqrt((off**2).mean(1, keepdims=True) + 1e-5) * w + b
+        got = dt.nn.functional.layer_norm(x, (length,), weight, bias).double().cpu().numpy()
+        np.testing.assert_allclose(got, want, rtol=close, atol=close)
+        shares = values / np.sqrt((values**2).mean(1, keepdims=True) + 1e-6)
+        got = dt.nn.functional.rms_norm(x, (length,), eps=1e-6).double().cpu().numpy()
+        np.testing.assert_allclose(got, shares, rtol=close, atol=close)
+
+
+# So many that a block takes a tile of them.
+@on_both
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("length", [2, 3, 7, 13, 15, 17])
+def test_many_very_short_rows(device, dtype, length):
+    count = (1 << 20) // length + 77
+    values = np.random.default_rng(length).integers(0, 9, (count, length))
+    values = values > 4 if dtype == "bool" else values
+    there = dt.tensor(values.reshape(-1)).to(getattr(dt, dtype)).to(device)
+    for start in (0, 5):  # rows
+        x, rows = there[start * length :].reshape(-1, length), values[start:]
+        assert (x.sum(1).cpu().numpy() == rows.sum(1)).all()
+        assert (x.any(1).cpu().numpy() == rows.any(1)).all()
+        if dtype != "bool":
+            largest, place = x.max(1)
+            assert (largest.cpu().numpy() == rows.max(1)).all()
+            assert (place.cpu().numpy() == rows.argmax(1)).all()
+        if dtype.startswith("float"):
+            variance = x.double().var(1).cpu().numpy()
+            np.testing.assert_allclose(variance, rows.var(1, ddof=1), rtol=1e-12)
+            np.testing.assert_allclose(x.var(1).cpu().numpy(), variance, rtol=2e-3)
+
+
+# Operands of which one is dense along one axis and another along a different one.
+@on_both
+@pytest.mark.parametrize("dtype, other", [("float32", "float32"), ("int64", "float32"), ("uint8", "int16"),
+                                          ("float16", "float64"), ("bfloat16", "bfloat16")])  # fmt: skip
+@pytest.mark.parametrize(
+    "shape, order",
+    [((33, 65), (1, 0)), ((16, 16), (1, 0)), ((15, 300), (1, 0)), ((5, 40, 70), (0, 2, 1)),
+     ((70, 3, 40), (2, 1, 0)), ((17, 18, 5, 19), (3, 1, 0, 2)), ((1, 257, 31), (2, 0, 1))],
+)  # fmt: skip
+def test_operands_that_lie_across(device, shape, order, dtype, other):
+    rng = np.random.default_rng(len(shape))
+    back = tuple(np.argsort(order))
+    a, b = rng.integers(0, 50, [shape[d] for d in order]), rng.integers(1, 50, shape)
+    x = dt.tensor(a).to(getattr(dt, dtype)).to(device).permute(back)
+    y = dt.tensor(b).to(getattr(dt, other)).to(device)
+    a = a.transpose(back)
+    assert ((x + y).double().cpu().numpy() == a + b).all()
+    assert ((x < y).cpu().numpy() == (a < b)).all()
+    assert (dt.where(x < y, y, x).double().cpu().numpy() == np.maximum(a, b)).all()
+    assert (dt.addcmul(y.double(), x.double(), y.double()).cpu().numpy() == b + a * b).all()
+    y += x[:1].expand(shape).to(y.dtype)
+    assert (y.double().cpu().numpy() == b + a[:1]).all()
+
+
 # Batches of which each matrix is small: a few, and so many that blocks have several of them.
 @on_both
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint8])
