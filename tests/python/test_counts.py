@@ -1,4 +1,4 @@
-"""bincount and histc, of few and of many elements in few and in many bins, against NumPy."""
+"""bincount, histc and nonzero, of few and of many elements in all kinds of shapes, against NumPy."""
 
 import dumbtorch as dt
 import numpy as np
@@ -52,3 +52,39 @@ def test_counts_on_any_number_of_threads():
     got = x.bincount().tolist(), x.double().histc(97, 0, 97).tolist()
     dt.set_num_threads(threads)
     assert got == (want, want)
+
+
+SHAPES = [
+    (1,),
+    (5000,),
+    (3000, 2),
+    (7, 900),
+    (70, 9, 11),
+    (1, 5, 1, 7),
+    (3, 4, 5, 6, 7),
+    (2, 3, 1, 300),
+    (40, 1),
+    (),
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("share", [0, 0.01, 0.5, 0.95, 1])
+def test_nonzero(shape, share):
+    x = np.random.default_rng(7).random(shape) < share
+    want = np.argwhere(x)
+    assert dt.tensor(x).nonzero().tolist() == want.tolist()
+    other = dt.tensor(x.T.copy())
+    assert other.permute(*range(x.ndim)[::-1]).nonzero().tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("shape", [(1,), (50, 1), (3, 1, 4), ()], ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool"])
+def test_rows_of_one_element_are_sorted(shape, dtype):
+    torch = pytest.importorskip("torch")
+    x = np.random.default_rng(1).normal(size=shape) * 2
+    for dim in range(max(len(shape), 1)):
+        given = [t.tensor(x).to(getattr(t, dtype)) for t in (dt, torch)]
+        got, want = (v.sort(dim, descending=True) for v in given)
+        assert [v.tolist() for v in got] == [v.tolist() for v in want]
+        assert got[0].dtype == given[0].dtype
