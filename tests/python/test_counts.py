@@ -64,7 +64,6 @@ SHAPES = [
     (3, 4, 5, 6, 7),
     (2, 3, 1, 300),
     (40, 1),
-    (),
 ]
 
 
@@ -76,15 +75,3 @@ def test_nonzero(shape, share):
     assert dt.tensor(x).nonzero().tolist() == want.tolist()
     other = dt.tensor(x.T.copy())
     assert other.permute(*range(x.ndim)[::-1]).nonzero().tolist() == want.tolist()
-
-
-@pytest.mark.parametrize("shape", [(1,), (50, 1), (3, 1, 4), ()], ids=str)
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool"])
-def test_rows_of_one_element_are_sorted(shape, dtype):
-    torch = pytest.importorskip("torch")
-    x = np.random.default_rng(1).normal(size=shape) * 2
-    for dim in range(max(len(shape), 1)):
-        given = [t.tensor(x).to(getattr(t, dtype)) for t in (dt, torch)]
-        got, want = (v.sort(dim, descending=True) for v in given)
-        assert [v.tolist() for v in got] == [v.tolist() for v in want]
-        assert got[0].dtype == given[0].dtype
