@@ -203,12 +203,14 @@ void wide_moments(const BatchNormShape& s, const ChannelRuns<const float>& x, in
   }
 }
 
-// Of columns with so many elements each.
-inline Moments of_columns(double count, int64_t columns, const double* mean, const double* squares) {
+// Of columns with so many elements each. Means are added up relative to the first of them, so that
+// nothing is left of equal ones.
+inline Moments of_columns(double count, int64_t columns, const double* mean,
+                          const double* squares) {
   if (columns == 1) return {count, *mean, *squares};
-  double sum = 0, around = 0, within = 0;
-  for (int64_t i = 0; i < columns; ++i) sum += mean[i];
-  const double center = sum / static_cast<double>(columns);
+  double off = 0, around = 0, within = 0;
+  for (int64_t i = 1; i < columns; ++i) off += mean[i] - mean[0];
+  const double center = mean[0] + off / static_cast<double>(columns);
   for (int64_t i = 0; i < columns; ++i) {
     const double delta = mean[i] - center;
     around += delta * delta, within += squares[i];

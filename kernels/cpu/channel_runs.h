@@ -35,7 +35,7 @@ struct BatchNormShape {
   int64_t together;
   int64_t spread = 1;  // columns of a channel, each of which counts as one here
 
-  int64_t width() const { return channels * together; }            // such a run's, at most
+  int64_t width() const { return channels * together; }  // such a run's, at most
   int64_t whole_channels() const { return channels / spread; }
   int64_t count() const { return batch * length; }                 // elements of a channel
   int64_t positions() const { return columns ? count() : batch; }  // what chunks are made of

@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kTile = 512, kTilesPerPiece = 128;
 constexpr int64_t kTables = 4, kFewBins = 512;
 
-// What find(bins, begin, n) says of elements [begin, begin + n) that lie in one of `bins` bins; the
-// others have the number behind the last.
+// Counts elements [begin, end). find(bin, begin, n) writes the bins of n elements; the number behind
+// the last of `bins` stands for none.
 template <class Find>
 void count_piece(int64_t* y, int64_t bins, int64_t begin, int64_t end, const Find& find) {
   int64_t bin[kTile];
@@ -31,7 +31,7 @@ void count_few(int64_t* y, int64_t bins, int64_t begin, int64_t end, const Find&
   static_assert(kTile % kTables == 0, "the tables take turns");
   int64_t bin[kTile], tables[kTables][kFewBins + 1];
   for (auto& table : tables) {
-    for (int64_t i = 0; i < bins; ++i) table[i] = 0;
+    for (int64_t i = 0; i <= bins; ++i) table[i] = 0;
   }
   for (int64_t n; begin < end; begin += n) {
     n = min(kTile, end - begin);
@@ -57,9 +57,8 @@ int32_t count_all(const dt_stream* stream, const calls::CountBins& call, const F
   if (bins > kFewBins || n < 2 * kTables * bins) {
     count_piece(y, bins, 0, n, find);
   } else {
-    parallel_for(stream, ceil_div(n, piece), n, [&](int64_t i) {
-      count_few(y, bins, i * piece, min(n, (i + 1) * piece), find);
-    });
+    parallel_for(stream, ceil_div(n, piece), n,
+                 [&](int64_t i) { count_few(y, bins, i * piece, min(n, (i + 1) * piece), find); });
   }
   return DT_KERNEL_OK;
 }

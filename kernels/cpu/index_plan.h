@@ -192,7 +192,8 @@ inline void selected_offsets(const IndexPlan& plan, int list, const IndexWalk& w
   const int64_t step = list < 0 ? 0 : plan.indexed[list];
   for (int64_t i = 0; i < n; ++i) offsets[i] = (first + i) * step;
   for (int k = 0; k < plan.selectors; ++k) {
-    const Selector s = plan.selector[k];  // a copy, which no offset that is written might be part of
+    const Selector s =
+        plan.selector[k];  // a copy, which no offset that is written might be part of
     const int64_t stride = list < 0 ? 0 : s.strides[list];
     const int64_t* values = s.data + walk.selector[k] + first * stride;
     DT_INDEPENDENT

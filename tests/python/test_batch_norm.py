@@ -357,3 +357,10 @@ def test_narrow_images_in_parts(dtype):
     assert got.dtype == narrow.dtype
     close = 2.0 ** (-10 if dtype == "float16" else -7)  # half of the last place, and what is left
     np.testing.assert_allclose(got.double().numpy(), want.numpy(), rtol=close, atol=close / 8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_equal_elements_of_short_planes_become_nothing(dtype):
+    x = dt.full((20, 3, 7), 0.1, dtype=getattr(dt, dtype))
+    y = dt.nn.functional.batch_norm(x, None, None, training=True)
+    assert y.abs().max().item() == 0
