@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kTile = 512, kTilesPerPiece = 128;
 constexpr int64_t kTables = 4, kFewBins = 512;
 
-// Counts elements [begin, end). find(bin, begin, n) writes the bins of n elements; the number behind
-// the last of `bins` stands for none.
+// Counts elements [begin, end). find(bin, begin, n) writes the bins of n elements; the number
+// behind the last of `bins` stands for none.
 template <class Find>
 void count_piece(int64_t* y, int64_t bins, int64_t begin, int64_t end, const Find& find) {
   int64_t bin[kTile];
