@@ -17,9 +17,11 @@ bool has_packets(const dt_view& x) {
 
 // For the sums, and `numbers` of each channel.
 int64_t workspace_bytes(const dt_view& x, int64_t numbers) {
-  const BatchNormShape s = make_shape(x);
-  const int64_t sums = 2 * s.chunks * static_cast<int64_t>(sizeof(double));
-  return s.channels * sums + s.width() * numbers * bytes_of(x.dtype);
+  const auto bytes = [&](const BatchNormShape& s) {
+    const int64_t sums = 2 * s.chunks * static_cast<int64_t>(sizeof(double));
+    return s.channels * sums + s.width() * numbers * bytes_of(x.dtype);
+  };
+  return max(bytes(make_shape(x)), has_short_planes(x) ? bytes(make_column_shape(x)) : 0);
 }
 
 }  // namespace
@@ -47,9 +49,8 @@ int64_t kernels::batch_norm_backward_workspace(const dt_stream*,
 }
 
 int32_t kernels::batch_norm_relu(const dt_stream* stream, const calls::BatchNormRelu& call) {
-  NormCall norm(call, &call.y);
   if (!has_packets(call.x)) return DT_KERNEL_UNSUPPORTED;
-  norm.with_relu = true;
+  NormCall norm(call, &call.y, true);
   norm.addend = call.addend;
   if (call.addend) let_follow(&norm.shape, *call.addend);
   norm.flags = optional_data<uint8_t>(call.flags);

@@ -31,7 +31,11 @@ struct NormGradient {
         training(call.training),
         workspace(call.workspace),
         shape(make_shape(call.x)) {
-    for (const dt_view* v : {&call.g, &call.x, static_cast<const dt_view*>(call.gx), gaddend})
+    const dt_view* const views[] = {&call.g, &call.x, call.gx, gaddend};
+    bool are_short = flags == nullptr;
+    for (const dt_view* v : views) are_short = are_short && (!v || has_short_planes(*v));
+    if (are_short) shape = make_column_shape(call.x);
+    for (const dt_view* v : views)
       if (v) let_follow(&shape, *v);
   }
 
@@ -178,7 +182,7 @@ struct Gradient {
         scale(reinterpret_cast<T*>(partials.first(shape.chunks))),
         slope(scale + shape.width()),
         level(slope + shape.width()) {
-    if (shape.together == 1) return;
+    if (shape.width() == shape.whole_channels()) return;
     T* const wide_mean = level + shape.width();
     repeat_channels(shape, mean, wide_mean);
     mean = wide_mean;
@@ -201,14 +205,19 @@ struct Gradient {
       add_row(sum_g, partials.first(chunk) + c, channels);
       add_row(sum_gx, partials.second(chunk) + c, channels);
     }
-    for (int64_t i = 0; i < channels; ++i) {
-      needs_sums() ? use_sums_of(c + i, sum_g[i], sum_gx[i]) : use_sums_of(c + i, 0, 0);
+    const int64_t spread = shape.spread;
+    for (int64_t i = 0; i < channels / spread; ++i) {
+      double of_g = 0, of_gx = 0;
+      for (int64_t k = i * spread; needs_sums() && k < (i + 1) * spread; ++k)
+        of_g += sum_g[k], of_gx += sum_gx[k];
+      use_sums_of(c + i, of_g, of_gx);
     }
   }
   __attribute__((noinline)) void use_sums_of(int64_t c, double sum_g, double sum_gx) const {
     const T kept = data<const T>(call.rstd)[c], *weight = optional_data<const T>(call.weight);
     const T rstd = call.training ? factor_of(kept) : kept;
-    const double r = static_cast<double>(rstd), count = static_cast<double>(shape.count());
+    const double r = static_cast<double>(rstd);
+    const double count = static_cast<double>(shape.count() * shape.spread);
     if (call.gweight) data<T>(*call.gweight)[c] = static_cast<T>(sum_gx * r);
     if (call.gbias) data<T>(*call.gbias)[c] = static_cast<T>(sum_g);
     scale[c] = weight ? weight[c] * rstd : rstd;

@@ -14,14 +14,14 @@ struct NormCall {
   bool training;
   double eps;
   void* workspace;
-  BatchNormShape shape;
-  bool with_relu = false;
+  BatchNormShape shape, counted;  // the latter is how statistics are found
+  bool with_relu;
   const dt_view* addend = nullptr;
   uint8_t* flags = nullptr;
   float limit = 0;
 
   template <class Call>
-  NormCall(const Call& call, const dt_view* y)
+  NormCall(const Call& call, const dt_view* y, bool with_relu = false)
       : mean(call.mean),
         rstd(call.rstd),
         x(call.x),
@@ -33,7 +33,14 @@ struct NormCall {
         training(call.training),
         eps(call.eps),
         workspace(call.workspace),
-        shape(make_shape(call.x)) {
+        shape(make_shape(call.x)),
+        counted(shape),
+        with_relu(with_relu) {
+    if (has_short_planes(x)) {
+      counted = make_column_shape(x);
+      if (!with_relu && y && has_short_planes(*y)) shape = counted;  // flags are those of planes
+    }
+    let_follow(&counted, call.x);
     let_follow(&shape, call.x);
     if (y) let_follow(&shape, *y);
   }
@@ -196,14 +203,29 @@ void wide_moments(const BatchNormShape& s, const ChannelRuns<const float>& x, in
   }
 }
 
+// Of columns with so many elements each. Means are added up relative to the first of them, so that
+// nothing is left of equal ones.
+inline Moments of_columns(double count, int64_t columns, const double* mean,
+                          const double* squares) {
+  if (columns == 1) return {count, *mean, *squares};
+  double off = 0, around = 0, within = 0;
+  for (int64_t i = 1; i < columns; ++i) off += mean[i] - mean[0];
+  const double center = mean[0] + off / static_cast<double>(columns);
+  for (int64_t i = 0; i < columns; ++i) {
+    const double delta = mean[i] - center;
+    around += delta * delta, within += squares[i];
+  }
+  return {count * static_cast<double>(columns), center, within + count * around};
+}
+
 // ---- forward: y = (x - mean) * scale + shift
 
 // The numbers of each channel, and how they are found and used.
 template <class T>
 struct Normalizer {
   const NormCall& call;
-  const BatchNormShape& shape;
-  ChannelRuns<const T> x;
+  const BatchNormShape &shape, &counted;
+  ChannelRuns<const T> x, counted_x;
   Partials partials;
   T *mean, *rstd, *scale;
   T *wide_mean, *wide_bias;  // where positions are one run
@@ -212,39 +234,44 @@ struct Normalizer {
   explicit Normalizer(const NormCall& c)
       : call(c),
         shape(c.shape),
+        counted(c.counted),
         x(make_operand<const T>(shape, c.x)),
-        partials{static_cast<double*>(c.workspace), shape.channels},
+        counted_x(make_operand<const T>(counted, c.x)),
+        partials{static_cast<double*>(c.workspace), counted.channels},
         mean(data<T>(c.mean)),
         rstd(data<T>(c.rstd)),
-        scale(reinterpret_cast<T*>(partials.first(shape.chunks))),
+        scale(reinterpret_cast<T*>(partials.first(counted.chunks))),
         wide_mean(scale + shape.width()),
         wide_bias(wide_mean + shape.width()),
         weight(optional_data<const T>(c.weight)),
         bias(optional_data<const T>(c.bias)) {}
 
   __attribute__((noinline)) void chunk_moments(int64_t c, int64_t chunk) const {
-    if (!shape.columns) return plane_moments(shape, x, c, chunk, partials);
-    for (int64_t i = 0; i < 2 * shape.channels; ++i) partials.first(chunk)[i] = 0;
+    if (!counted.columns) return plane_moments(counted, counted_x, c, chunk, partials);
+    for (int64_t i = 0; i < 2 * counted.channels; ++i) partials.first(chunk)[i] = 0;
     if constexpr (std::is_same_v<T, float>) {
-      if (shape.together > 1) return wide_moments(shape, x, chunk, partials);
+      if (counted.together > 1) return wide_moments(counted, counted_x, chunk, partials);
     }
-    column_moments(shape, x, chunk, partials);
+    column_moments(counted, counted_x, chunk, partials);
   }
   // Of `channels` channels from c on.
   __attribute__((noinline)) void batch_statistics(int64_t c, int64_t channels) const {
     double *const to = partials.first(0) + c, *const squares = partials.second(0) + c;
-    double count = static_cast<double>(shape.chunk_count(0));
-    for (int64_t chunk = 1; chunk < shape.chunks; ++chunk) {
-      const double other = static_cast<double>(shape.chunk_count(chunk));
+    double count = static_cast<double>(counted.chunk_count(0));
+    for (int64_t chunk = 1; chunk < counted.chunks; ++chunk) {
+      const double other = static_cast<double>(counted.chunk_count(chunk));
       merge_moments(count, other, channels, to, squares, partials.first(chunk) + c,
                     partials.second(chunk) + c);
       count += other;
     }
-    for (int64_t i = 0; i < channels; ++i)
-      use_statistics(c + i, to[i], Moments{count, to[i], squares[i]}.rstd(call.eps), true);
+    const int64_t spread = counted.spread;
+    for (int64_t i = 0; i < channels / spread; ++i) {
+      const Moments moments = of_columns(count, spread, to + i * spread, squares + i * spread);
+      use_statistics(c + i, moments.mean, moments.rstd(call.eps), true);
+    }
   }
   void running_statistics() const {
-    for (int64_t c = 0; c < shape.channels; ++c) {
+    for (int64_t c = 0; c < shape.whole_channels(); ++c) {
       const double var = static_cast<double>(optional_data<const T>(call.running_var)[c]);
       use_statistics(c, static_cast<double>(optional_data<const T>(call.running_mean)[c]),
                      1.0 / __builtin_sqrt(var + call.eps), false);
@@ -258,7 +285,7 @@ struct Normalizer {
     scale[c] = weight ? weight[c] * factor : factor;
   }
   __attribute__((noinline)) void widen() {
-    if (shape.together == 1) return;
+    if (shape.width() == shape.whole_channels()) return;
     repeat_channels(shape, scale, scale);
     repeat_channels(shape, mean, wide_mean);
     mean = wide_mean;
@@ -302,13 +329,13 @@ struct Normalizer {
 
 template <class T>
 __attribute__((noinline)) int32_t forward(const dt_stream* stream, const NormCall& call) {
-  const BatchNormShape& s = call.shape;
+  const BatchNormShape &s = call.shape, &counted = call.counted;
   Normalizer<T> k(call);
   const ChannelRuns<T> y = call.y ? make_operand<T>(s, *call.y) : ChannelRuns<T>();
   const auto normalize = [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     k.normalize(y, a, b, c, first, n);
   };
-  if (call.training && s.by_channels(stream)) {
+  if (call.training && counted.by_channels(stream)) {
     parallel_for(stream, s.channels, 2 * s.work(), [&](int64_t c) {
       for (int64_t chunk = 0; chunk < s.chunks; ++chunk) k.chunk_moments(c, chunk);
       k.batch_statistics(c, 1);
@@ -317,11 +344,11 @@ __attribute__((noinline)) int32_t forward(const dt_stream* stream, const NormCal
     return DT_KERNEL_OK;
   }
   if (call.training) {
-    const int64_t planes = s.columns ? 1 : s.channels;
-    parallel_for(stream, s.chunks * planes, 2 * s.work(),
+    const int64_t planes = counted.columns ? 1 : counted.channels;
+    parallel_for(stream, counted.chunks * planes, 2 * s.work(),
                  [&](int64_t tile) { k.chunk_moments(tile % planes, tile / planes); });
   }
-  call.training ? k.batch_statistics(0, s.channels) : k.running_statistics();
+  call.training ? k.batch_statistics(0, counted.channels) : k.running_statistics();
   k.widen();
   if (call.y) for_each_run(stream, s, normalize);
   return DT_KERNEL_OK;

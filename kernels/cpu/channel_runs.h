@@ -1,4 +1,7 @@
 // How batch_norm walks over [N,C,L]: in runs that lie in memory, and in chunks for its sums.
+//
+// Planes that are hardly worth a call, such as of 7x7, are columns: an image is one run, in which a
+// channel has as many columns as positions. What is found of each column is put together at last.
 #pragma once
 
 #include "kernels/channel_order.h"
@@ -11,9 +14,10 @@ namespace {
 constexpr int64_t kRun = 512;  // elements that are handled at once
 constexpr int64_t kPieces = 64;
 constexpr int64_t kWide = 512;  // elements of a run that is worth a call
+constexpr int64_t kShortPlane = 64, kMostColumns = 4096, kFewImages = 8;
 
 // The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c.
-// Columns: a = n, b = l.
+// Columns: a = n, b = l; stride_b is what one line is behind another.
 template <class T>
 struct ChannelRuns {
   T* data;
@@ -29,8 +33,10 @@ struct BatchNormShape {
   // Columns: positions that are one run, as they lie in memory; what belongs to a channel is there
   // once for each of them then.
   int64_t together;
+  int64_t spread = 1;  // columns of a channel, each of which counts as one here
 
-  int64_t width() const { return channels * together; }            // such a run's, at most
+  int64_t width() const { return channels * together; }  // such a run's, at most
+  int64_t whole_channels() const { return channels / spread; }
   int64_t count() const { return batch * length; }                 // elements of a channel
   int64_t positions() const { return columns ? count() : batch; }  // what chunks are made of
   int64_t work() const { return count() * channels; }
@@ -65,8 +71,32 @@ inline BatchNormShape make_shape(const dt_view& x) {
   return s;
 }
 
+// Whether x may be walked through in images whose planes are short.
+inline bool has_short_planes(const dt_view& x) {
+  const int64_t length = x.sizes[2];
+  const bool is_run = x.strides[2] == 1 && (x.sizes[1] == 1 || x.strides[1] == length);
+  return is_run && length > 1 && length <= kShortPlane && x.sizes[1] * length <= kMostColumns &&
+         x.sizes[0] >= kFewImages;
+}
+
+// The shape of such images as columns. Chunks are as long as their sums are worth.
+inline BatchNormShape make_column_shape(const dt_view& x) {
+  constexpr int64_t kLeast = 32;
+  dt_view columns = x;
+  columns.sizes[1] *= x.sizes[2], columns.sizes[2] = 1, columns.strides[1] = 1;
+  BatchNormShape s = make_shape(columns);
+  s.spread = x.sizes[2];
+  s.per_chunk = max(s.per_chunk, kLeast * s.together);
+  s.chunks = ceil_div(s.positions(), s.per_chunk);
+  return s;
+}
+
 // Takes back that positions are one run, if they do not follow each other in an operand.
 inline void let_follow(BatchNormShape* s, const dt_view& x) {
+  if (s->spread > 1) {
+    if (x.strides[0] != s->channels) s->together = 1;
+    return;
+  }
   const bool follow = (s->length == 1 || x.strides[2] == s->channels) &&
                       (s->batch == 1 || x.strides[0] == s->channels * s->length);
   if (x.strides[1] != 1 || !follow) s->together = 1;
@@ -74,7 +104,9 @@ inline void let_follow(BatchNormShape* s, const dt_view& x) {
 
 template <class T>
 ChannelRuns<T> make_operand(const BatchNormShape& s, const dt_view& v) {
-  if (s.columns) return {data<T>(v), v.strides[0], v.strides[2], v.strides[1]};
+  if (s.spread > 1) return {data<T>(v), v.strides[0], v.strides[0], 1};
+  const int64_t next_line = s.length == 1 ? v.strides[0] : v.strides[2];
+  if (s.columns) return {data<T>(v), v.strides[0], next_line, v.strides[1]};
   return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
 }
 
@@ -128,9 +160,14 @@ T factor_of(T rstd) {
   return __builtin_isinf(rstd) ? T(0) : rstd;
 }
 
-// Repeats what channels have for each position of a run.
+// Repeats what channels have for each of their columns, and for each position of a run.
 template <class T>
 __attribute__((noinline)) void repeat_channels(const BatchNormShape& s, const T* from, T* to) {
+  for (int64_t c = s.whole_channels() - 1; s.spread > 1 && c >= 0; --c) {
+    const T number = from[c];
+    for (int64_t i = s.spread - 1; i >= 0; --i) to[c * s.spread + i] = number;
+  }
+  if (s.spread > 1) from = to;
   const size_t bytes = static_cast<size_t>(s.channels) * sizeof(T);
   for (int64_t i = from == to; i < s.together; ++i)
     __builtin_memcpy(to + i * s.channels, from, bytes);

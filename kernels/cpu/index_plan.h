@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cpu/common.h"
+#include "kernels/cpu/tile_move.h"
 #include "kernels/index_plan.h"
 
 namespace dt::cpu {
@@ -191,9 +192,11 @@ inline void selected_offsets(const IndexPlan& plan, int list, const IndexWalk& w
   const int64_t step = list < 0 ? 0 : plan.indexed[list];
   for (int64_t i = 0; i < n; ++i) offsets[i] = (first + i) * step;
   for (int k = 0; k < plan.selectors; ++k) {
-    const Selector& s = plan.selector[k];
+    const Selector s =
+        plan.selector[k];  // a copy, which no offset that is written might be part of
     const int64_t stride = list < 0 ? 0 : s.strides[list];
     const int64_t* values = s.data + walk.selector[k] + first * stride;
+    DT_INDEPENDENT
     for (int64_t i = 0; i < n; ++i) offsets[i] += offset_of(s, values[i * stride]);
   }
 }

@@ -63,6 +63,27 @@ inline int64_t count_flags(const uint8_t* flags, int64_t n) {
   return sum;
 }
 
+// The coordinates of elements of a run that goes through several rows; kDims is how many there are,
+// 0: any number.
+template <int kDims>
+int64_t* write_rows(int64_t* y, const dt_view& x, const int64_t* first, const int16_t* picked,
+                    int64_t count) {
+  const int dims = kDims > 0 ? kDims : x.ndim, last = dims - 1;
+  const int64_t row = x.sizes[last];
+  int64_t at[DT_MAX_DIMS];
+  for (int d = 0; d < dims; ++d) at[d] = first[d];
+  int64_t begin = -first[last];  // of the row, from the run's first element on
+  for (int64_t i = 0; i < count; ++i, y += dims) {
+    for (; picked[i] - begin >= row; begin += row) {
+      int d = last - 1;
+      for (++at[d]; d > 0 && at[d] == x.sizes[d]; --d) at[d] = 0, ++at[d - 1];
+    }
+    for (int d = 0; d < last; ++d) y[d] = at[d];
+    y[last] = picked[i] - begin;
+  }
+  return y;
+}
+
 // Writes the coordinates of a run's nonzero elements and returns where the next ones go. The
 // elements are picked without jumps, which could not be predicted.
 inline int64_t* write_coordinates(int64_t* y, const dt_view& x, const int64_t* first,
@@ -86,13 +107,9 @@ inline int64_t* write_coordinates(int64_t* y, const dt_view& x, const int64_t* f
     }
     return y;
   }
-  int64_t at[DT_MAX_DIMS];
-  for (int d = 0; d < x.ndim; ++d) at[d] = first[d];
-  for (int64_t i = 0, here = 0; i < count; here = picked[i], ++i, y += x.ndim) {
-    advance(x, at, picked[i] - here);
-    for (int d = 0; d < x.ndim; ++d) y[d] = at[d];
-  }
-  return y;
+  return x.ndim == 2   ? write_rows<2>(y, x, first, picked, count)
+         : x.ndim == 3 ? write_rows<3>(y, x, first, picked, count)
+                       : write_rows<0>(y, x, first, picked, count);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/lanes.h"
+#include "kernels/cpu/reduce_halves.h"
 #include "kernels/cpu/reduce_narrow.h"
 #include "kernels/cpu/reduce_plan.h"
 #include "kernels/math.h"
@@ -225,6 +226,7 @@ class ReduceEngine {
   using T = typename Op::T;
   static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
   static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
+  static constexpr bool kAddsFloats = kAddsHalves && std::is_same_v<Op, Fold<Sum<float>>>;
   // Extrema of integers up to 32 bits: narrow ones are compared as they are.
   static constexpr bool kChoosesIntegers = std::is_same_v<T, int32_t>;
 
@@ -237,6 +239,7 @@ class ReduceEngine {
         is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
         squares_floats_(squares<float>()),
         squares_doubles_(squares<double>()),
+        adds_halves_(kAddsFloats && is_narrow_float(x_.dtype)),
         partial_(static_cast<T*>(on.workspace)) {
     if constexpr (kChoosesIntegers)
       narrow_ = narrow_choice<typename Op::Operation>(x_.dtype, job.map == Map::kNonzero);
@@ -333,7 +336,16 @@ class ReduceEngine {
     return kAddsDoubles && job_.map == Map::kSquare && holds<From>(x_.dtype);
   }
   bool is_read_in_place() const {
-    return is_native_ || squares_floats_ || squares_doubles_ || narrow_.spans != nullptr;
+    return is_native_ || squares_floats_ || squares_doubles_ || narrow_.spans != nullptr ||
+           (adds_halves_ && sums_in_place(plan_.length));
+  }
+
+  // Calls add(x) with elements of 16 bits as what they are.
+  template <class Add>
+  void add_halves(int64_t offset, const Add& add) const {
+    const char* x = x_at(offset);
+    holds<Float16>(x_.dtype) ? add(reinterpret_cast<const Float16*>(x))
+                             : add(reinterpret_cast<const BFloat16*>(x));
   }
 
   // Makes the states of `rows` runs of n elements in place.
@@ -345,6 +357,10 @@ class ReduceEngine {
         return Op::add_spans(state, reinterpret_cast<const float*>(x), row_stride, rows, n, square);
       if (squares_doubles_)
         return Op::add_spans(state, reinterpret_cast<const T*>(x), row_stride, rows, n, square);
+    }
+    if constexpr (kAddsFloats) {
+      if (adds_halves_)
+        return add_halves(offset, [=](auto* x) { add_half_spans(state, x, row_stride, rows, n); });
     }
     if constexpr (kChoosesIntegers) {
       if (narrow_.spans) {
@@ -514,6 +530,11 @@ class ReduceEngine {
       Op::add_rows(state, width, reinterpret_cast<const T*>(x_at(offset)), row_stride, rows, seen);
       return;
     }
+    if constexpr (kAddsFloats) {
+      if (adds_halves_ && stride == 1)
+        return add_halves(offset,
+                          [=](auto* x) { add_half_rows(state, x, row_stride, rows, width); });
+    }
     T row[kColumns];
     if constexpr (kChoosesIntegers) {
       if (narrow_.rows && stride == 1) {
@@ -545,6 +566,7 @@ class ReduceEngine {
   const ReducePlan plan_;
   const bool is_native_;                         // elements can be used where they are
   const bool squares_floats_, squares_doubles_;  // so can those whose squares are added up
+  const bool adds_halves_;                       // so can floats of 16 bits
   NarrowChoice narrow_;                          // so can integers of 8 and 16 bits
   T* partial_;
 };

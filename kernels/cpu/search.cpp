@@ -94,9 +94,4 @@ int32_t kernels::searchsorted(const dt_stream* stream, const calls::Searchsorted
   });
 }
 
-// Sums at places of memory, which core takes instead, are as fast.
-int32_t kernels::count_bins(const dt_stream*, const calls::CountBins&) {
-  return DT_KERNEL_UNSUPPORTED;
-}
-
 }  // namespace dt::cpu

@@ -276,3 +276,91 @@ def test_few_channels(torch, channels, apart):
     for one, many, truth in zip(*ours, run(torch, torch.float64), strict=True):
         assert np.array_equal(one, many)
         np.testing.assert_allclose(one, truth, rtol=1e-5, atol=1e-5)
+
+
+SHORT_PLANES = [
+    (100, 3, 5),
+    (9, 64, 7, 7),
+    (300, 1, 2),
+    (8, 1000, 2, 2),
+    (40, 80, 64),
+    (7, 3, 5),
+    (2000, 6, 3),
+]
+
+
+def of_short_planes(t, x, weight, bias, grad, training, mean, var):
+    leaves = [v.clone().requires_grad_() for v in (x, weight, bias)]
+    mean, var = mean.clone(), var.clone()
+    y = t.nn.functional.batch_norm(leaves[0], mean, var, *leaves[1:], training=training)
+    y.backward(grad)
+    return [y.detach(), *(v.grad for v in leaves), mean, var]
+
+
+@pytest.mark.parametrize("shape", SHORT_PLANES, ids=str)
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_short_planes(shape, training, dtype):
+    """An image is one run there: against float64, with a mean that is far away, and with gaps between images."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(3)
+    channels = shape[1]
+    wide = rng.normal(size=(shape[0], 2, *shape[1:])) + 30
+    numbers = [
+        wide,
+        *rng.normal(size=(2, channels)),
+        rng.normal(size=shape),
+        rng.normal(size=channels) + 30,
+    ]
+    numbers.append(rng.uniform(0.5, 2, size=channels))
+    narrow = np.float32 if dtype == "float32" else np.float64
+    numbers = [np.asarray(v).astype(narrow) for v in numbers]
+
+    def run(t, wanted):
+        v = [t.tensor(n).to(wanted) for n in numbers]
+        for x in (v[0][:, 0], v[0][:, 1].contiguous()):
+            yield from of_short_planes(t, x, v[1], v[2], v[3], training, v[4], v[5])
+
+    close = 3e-5 if dtype == "float32" else 1e-11
+    for got, want in zip(run(dt, getattr(dt, dtype)), run(torch, torch.float64), strict=True):
+        np.testing.assert_allclose(
+            got.numpy(), want.numpy(), rtol=close, atol=close * max(1, abs(want).max())
+        )
+
+
+def test_short_planes_on_any_number_of_threads():
+    x = dt.sin(dt.arange(200 * 40 * 49, dtype=dt.float32)).reshape(200, 40, 7, 7).requires_grad_()
+    results, threads = [], dt.get_num_threads()
+    for count in (1, 2, 5):
+        dt.set_num_threads(count)
+        y = dt.nn.functional.batch_norm(x, None, None, training=True)
+        results.append([y.detach(), *dt.autograd.grad(y, x, x.detach() * 2)])
+    dt.set_num_threads(threads)
+    for other in results[1:]:
+        assert all(dt.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_images_in_parts(dtype):
+    """Of an evaluation, so many that they are widened in parts."""
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(5)
+    x, mean, var = (
+        rng.normal(size=(40, 32, 12, 12)),
+        rng.normal(size=32),
+        rng.uniform(0.5, 2, size=32),
+    )
+    narrow = dt.tensor(x).to(getattr(dt, dtype))
+    got = dt.nn.functional.batch_norm(narrow, dt.tensor(mean).float(), dt.tensor(var).float())
+    exact = torch.tensor(narrow.double().numpy())
+    want = torch.nn.functional.batch_norm(exact, torch.tensor(mean), torch.tensor(var))
+    assert got.dtype == narrow.dtype
+    close = 2.0 ** (-10 if dtype == "float16" else -7)  # half of the last place, and what is left
+    np.testing.assert_allclose(got.double().numpy(), want.numpy(), rtol=close, atol=close / 8)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_equal_elements_of_short_planes_become_nothing(dtype):
+    x = dt.full((20, 3, 7), 0.1, dtype=getattr(dt, dtype))
+    y = dt.nn.functional.batch_norm(x, None, None, training=True)
+    assert y.abs().max().item() == 0

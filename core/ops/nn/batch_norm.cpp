@@ -16,6 +16,7 @@
 #include "core/ops/checks.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/nn.gen.h"
+#include "core/runtime/widen.h"
 #include "kernels/channel_order.h"
 
 namespace dt {
@@ -172,6 +173,19 @@ struct Normalising {
   }
 };
 
+// With running statistics an image knows nothing of the others.
+void normalise(const Normalising& n) {
+  BatchNormCall call;
+  n.fill(call);
+  if (n.bn.training) return run(op::batch_norm, call);
+  const View x = call.x, y = call.y;
+  in_widened_parts(op::batch_norm.number, x, 0, [&](int64_t first, int64_t count) {
+    call.x = part_of(x, 0, first, count);
+    call.y = part_of(y, 0, first, count);
+    run(op::batch_norm, call);
+  });
+}
+
 // ---- with an addend and a relu behind it
 
 // Of min(relu(x), limit); the limit may be infinity.
@@ -268,9 +282,7 @@ Tensor batch_norm_of_any_eps(const Tensor& input, const Tensor& running_mean,
   check_batch_norm(input, running_mean, running_var, weight, bias, training);
   if (input.numel() == 0) return batch_norm_of_nothing(input, weight, bias);
   const Normalising n(input, running_mean, running_var, weight, bias, training, eps);
-  BatchNormCall call;
-  n.fill(call);
-  run(op::batch_norm, call);
+  normalise(n);
   if (training && running_mean.defined())
     update_running(running_mean, running_var, n.bn, elements_of_channel(n.x), momentum);
   if (!needs_graph({n.x, n.weight, n.bias})) return n.y;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 from ._tensor_type import TensorBase
@@ -17,43 +18,53 @@ def into(out, function, *args, **options):
     A tensor of another shape is resized, with a warning if it had elements. Its dtype and device are
     those to compute in, where the function has such arguments and they were not given.
     """
-    from . import _ops
-
+    ops, _ = _modules()
     name = function.__name__
     many = isinstance(out, (tuple, list))
     outs = tuple(out) if many else (out,)
     _check_tensors(name, out, outs)
-    if not many:
+    if not many and options:
         _take_from(out, options)
     made = _called(function, args, options)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(outs) or many != isinstance(made, tuple):
         wanted = f"tuple of {len(results)} Tensors" if isinstance(made, tuple) else "Tensor"
         raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type(out).__name__}")
-    if _ops.is_grad_enabled() and any(x.requires_grad for x in (*results, *outs)):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
+    for place, result in zip(outs, results, strict=True):
+        if (place.requires_grad or result.requires_grad) and ops.is_grad_enabled():
+            raise RuntimeError(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+                "but one of the arguments requires grad."
+            )
     for place, result in zip(outs, results, strict=True):
         if name in _SEQUENCES and place.numel() == result.numel():
-            result = _ops.reshape(result, place.shape)
+            result = ops.reshape(result, place.shape)
         _write(place, result)
     return type(made)(outs) if many else out
 
 
+@functools.cache
+def _modules():
+    """What imports this module, too: looked up once, since a look takes as long as a small op."""
+    from . import _ops, _type_info
+
+    return _ops, _type_info
+
+
 def _called(function, args, options):
     """What it gives without autocast, which leaves results that are given alone."""
-    from . import _ops
-
-    devices = [d for d in ("cpu", "cuda") if _ops.is_autocast_enabled(d)]
+    ops, _ = _modules()
+    enabled = ops.is_autocast_enabled
+    if not (enabled("cpu") or enabled("cuda")):
+        return function(*args, **options)
+    devices = [d for d in ("cpu", "cuda") if enabled(d)]
     for device in devices:
-        _ops.set_autocast_enabled(device, False)
+        ops.set_autocast_enabled(device, False)
     try:
         return function(*args, **options)
     finally:
         for device in devices:
-            _ops.set_autocast_enabled(device, True)
+            ops.set_autocast_enabled(device, True)
 
 
 def _check_tensors(name: str, out, outs: tuple) -> None:
@@ -77,10 +88,8 @@ def _take_from(out, options: dict) -> None:
 
 
 def _write(out, result) -> None:
-    from . import _ops
-    from ._type_info import can_cast
-
-    if not can_cast(result.dtype, out.dtype):
+    ops, type_info = _modules()
+    if result.dtype is not out.dtype and not type_info.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.word} can't be cast to the desired output type "
             f"{out.dtype.word}"
@@ -91,13 +100,12 @@ def _write(out, result) -> None:
         )
     if result.shape != out.shape:
         _resize(out, result)
-    _ops.copy_(out, result)
+    ops.copy_(out, result)
 
 
 def _resize(out, result) -> None:
     """`out` keeps its memory where that is large enough: what is written is seen by what it is a view of."""
-    from . import _ops
-
+    ops, _ = _modules()
     if out.numel():
         warnings.warn(
             "An output with one or more elements was resized since it had shape "
@@ -107,7 +115,7 @@ def _resize(out, result) -> None:
             "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
-    place = _ops.detach(out)  # `out` itself cannot change its shape where it requires grad
-    _ops.resize_(place, result.shape)
-    _ops.as_strided_(place, result.shape, _ops.empty_like(result).stride(), out.storage_offset())
-    _ops.tensor_set_data(out, place)
+    place = ops.detach(out)  # `out` itself cannot change its shape where it requires grad
+    ops.resize_(place, result.shape)
+    ops.as_strided_(place, result.shape, ops.empty_like(result).stride(), out.storage_offset())
+    ops.tensor_set_data(out, place)

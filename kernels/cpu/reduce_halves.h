@@ -1,0 +1,80 @@
+// Sums of floats of 16 bits, which become floats on their way through registers.
+#pragma once
+
+#include "kernels/cpu/halves.h"
+
+namespace dt::cpu {
+namespace {
+
+#if defined(__F16C__)
+constexpr bool kAddsHalves = true;
+
+template <class Half>
+inline Vector<float> load_halves(const Half* x, int64_t n) {
+  if (n == kHalves) return widen_halves(x);
+  alignas(kHalves * sizeof(Half)) Half few[kHalves] = {};
+#if defined(__AVX512F__)
+  const auto wanted = static_cast<__mmask16>((1u << n) - 1);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(few), _mm256_maskz_loadu_epi16(wanted, x));
+#else
+  __builtin_memcpy(few, x, static_cast<size_t>(n) * sizeof(Half));
+#endif
+  return widen_halves(static_cast<const Half*>(few));
+}
+
+// Whether rows of so many are not worth a copy. Without masks the rest of a vector goes through
+// memory, and is waited for.
+inline bool sums_in_place(int64_t n) {
+#if defined(__AVX512F__)
+  return n > 0;
+#else
+  return n % kHalves == 0 || n >= 256;
+#endif
+}
+
+// As reduce_spans.
+template <class Half>
+__attribute__((noinline)) void add_half_spans(float* into, const Half* x, int64_t row_stride,
+                                              int64_t rows, int64_t n) {
+  for (int64_t r = 0; r < rows; r += kHalves) {
+    reduce_group<Sum<float>>(into + r, min(kHalves, rows - r), [=](int64_t k) {
+      const Half* row = x + (r + k) * row_stride;
+      __builtin_prefetch(row + 2 * kHalves * row_stride);
+      return reduce_to_vector<Sum<float>>(
+          n, [=](int64_t i, int64_t count) { return load_halves(row + i, count); });
+    });
+  }
+}
+
+// As reduce_rows.
+template <class Half>
+__attribute__((noinline)) void add_half_rows(float* into, const Half* x, int64_t row_stride,
+                                             int64_t rows, int64_t n) {
+  constexpr int64_t kTogether = 8;
+  for (int64_t r = 0; r < rows; r += kTogether, x += kTogether * row_stride) {
+    const int64_t together = min(kTogether, rows - r);
+    int64_t j = 0;
+    for (; together == kTogether && j + kHalves <= n; j += kHalves) {
+      Vector<float> sum = load(into + j);
+      DT_UNROLL_LANES
+      for (int64_t k = 0; k < kTogether; ++k) sum += widen_halves(x + k * row_stride + j);
+      store(into + j, sum);
+    }
+    for (; j < n; j += kHalves) {
+      const int64_t lanes = min(kHalves, n - j);
+      Vector<float> sum = load_first(into + j, lanes);
+      for (int64_t k = 0; k < together; ++k) sum += load_halves(x + k * row_stride + j, lanes);
+      store_few(into + j, sum, lanes);
+    }
+  }
+}
+#else
+constexpr bool kAddsHalves = false;
+
+inline bool sums_in_place(int64_t) {
+  return false;
+}
+#endif
+
+}  // namespace
+}  // namespace dt::cpu
