@@ -420,6 +420,7 @@ typedef struct dtt_kept {
 typedef struct dtt_keeper {
   dtt_kept* first;
   int64_t until_swept;
+  void* runner; /* of the functions to come */
 } dtt_keeper;
 
 /* The language forgets the function behind `kept`. */
@@ -453,11 +454,11 @@ static inline int64_t dtt_sweep(void* L, dtt_keeper* keeper, int is_closing) {
 }
 
 /* The user data of a function that the state keeps from now on; NULL if memory runs out. */
-static inline dtt_kept* dtt_keep_function(void* L, dtt_keeper* keeper, void* runner) {
+static inline dtt_kept* dtt_keep_function(void* L, dtt_keeper* keeper) {
   dtt_kept* k = (dtt_kept*)calloc(1, sizeof *k);
   if (!k) return NULL;
   if (keeper->until_swept-- <= 0) keeper->until_swept = dtt_sweep(L, keeper, 0);
-  k->runner = runner;
+  k->runner = keeper->runner;
   k->next = keeper->first;
   keeper->first = k;
   return k;

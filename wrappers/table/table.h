@@ -87,6 +87,18 @@ typedef struct dtt_function {
   const struct dtt_function* next; /* ... the overload that needs fewer */
 } dtt_function;
 
+/* Where users find a function, for languages that make their names while they run. `how` is
+ *   "method", "property" of a class: x.relu(), x.shape;
+ *   "operator" of a class, by Python's special methods: "add";
+ *   "reflected" of a class, for number OP object: f(object, number), or g(f(object), number) where
+ *     there are two rows;
+ *   "function" of a namespace, "torch.nn.functional" being called "functional";
+ *   "word" of a namespace: a name that stands for itself, a dtype's. */
+typedef struct dtt_name {
+  const char *how, *where, *name;
+  const dtt_function* function; /* the first of its overloads */
+} dtt_name;
+
 enum { DTT_MAX_ARGS = 32, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
 
 /* Those of the plan, in its order; the last one is NULL. Before it the table has four more
