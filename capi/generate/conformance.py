@@ -97,6 +97,7 @@ class Cpp(Language):
     same, backward, grad = "expect_true({} == {});", "{}.sum().backward();", "{}.grad()"
     takes_one = True
     operators, assigned = cpp.OPERATORS, "const dt::Tensor result = {};"
+    fails, gets = "expect_error({}, [&] {{ {}; }});", "const auto result = {1};"
     _LISTS = {"i64": "dt::Ints(", "f64": "dt::Reals(", "bool": "dt::Flags("}
 
     def bottom(self, count: int) -> list[str]:
@@ -136,13 +137,6 @@ class Cpp(Language):
             given += [f"{{{', '.join(named)}}}"] if named else []
         return f"dt::{c.namespaces[0]}::{cpp.Printer(c).name}({', '.join(given)})"
 
-    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        run = self.expression(c, values)
-        return [f"expect_error({json.dumps(message)}, [&] {{ {run}; }});"]
-
-    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        return [f"const auto result = {self.expression(c, values)};"]
-
 
 def _cpp_default(a: Slot) -> str:
     literal, default = cpp_kinds.literal(a.argument), a.argument.default
@@ -167,27 +161,13 @@ class Lua(Language):
     bracket = ("local result = {}[{}]", "{}[{}] = {}")
     from_lists, to_lists, braces, open = "dt.tensor(", "{}:tolist()", "{{{}}}", "false"
     fails, raises = "check.error({}, function() {} end)", "error({})"
+    gets, closing, learns_kinds = "local {} = {}", ("", "check.finish()"), True
     user, loop = ("local function {}({})", "end"), ("for _ = 1, {} do", "end")
     tells_stories, absent, none = True, "check.same({} or nil, nil)", "nil"
     scopes = {
         "no_grad": ("dt.no_grad(function()", "end)"),
         "autocast": ('dt.autocast("cpu", {}, function()', "end)"),
     }
-
-    def bottom(self, count: int) -> list[str]:
-        return ["", "check.finish()"]
-
-    def text(self, words: str) -> str:
-        return json.dumps(words, ensure_ascii=False).replace("\\u0000", "\\0")
-
-    def compiles(self, kind: Kind, value) -> bool:
-        return True
-
-    def enum(self, name: str, value: str) -> str:
-        return f'"{value}"'
-
-    def list(self, a: Slot, parts: list[str]) -> str:
-        return "{" + ", ".join(parts) + "}"
 
     def expression(self, c: Call, values: dict[str, str]) -> str:
         return self.called(c, *self.given(c, values))
@@ -200,15 +180,6 @@ class Lua(Language):
             return call(f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:], ")")
         space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
         return call(f"dt.{space}{lua_name(c.free)}(", arguments, ")")
-
-    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        return [self.fails.format(json.dumps(message), self.expression(c, values))]
-
-    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        head = f"local {', '.join(names)} = " if names else ""
-        return [head + self.expression(c, values)]
-
-    called_for = run
 
 
 class Go(Language):
@@ -271,7 +242,8 @@ class Go(Language):
         return f"{where}.{go.go_name(c)}({', '.join(arguments)})"
 
     def device(self, words: str) -> str:
-        return f"dt.Device{{Type: dt.DeviceType{words.partition(':')[0].capitalize()}}}"
+        kind, _, index = words.partition(":")
+        return f"dt.Device{{Type: dt.DeviceType{kind.capitalize()}, Index: {index or 0}}}"
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         head = go.hook_signature(hook, self.tensor.format).replace("*", "*dt.")

@@ -2876,6 +2876,27 @@ contains
     call expect_true(a_reserved < 1073741824 .eqv. .true., 'the result')
     call expect_true(a_peak < 314572800 .eqv. .true., 'the result')
   end subroutine
+
+  subroutine case_222()
+    integer :: i
+    type(tensor) :: rest_4_out
+    type(tensor) :: rest_5_out
+    integer(int64) :: a_first
+    integer(int64) :: rest_6_reserved
+    integer(int64) :: rest_6_peak
+    integer(int64) :: a_second
+    integer(int64) :: rest_7_reserved
+    integer(int64) :: rest_7_peak
+    current = '222 garbage does not pile up on any device'
+    do i = 1, 400
+      rest_4_out = zeros([512, 512], device='cuda:0')
+      rest_5_out = zeros([512, 512], device='cuda:1')
+    end do
+    call memory_stats(a_first, rest_6_reserved, rest_6_peak, device='cuda:0')
+    call expect_true(a_first < 209715200 .eqv. .true., 'the result')
+    call memory_stats(a_second, rest_7_reserved, rest_7_peak, device='cuda:1')
+    call expect_true(a_second < 209715200 .eqv. .true., 'the result')
+  end subroutine
 end module
 
 program conformance_test
@@ -3103,5 +3124,6 @@ program conformance_test
   call case_219()
   call case_220()
   call case_221()
+  call case_222()
   print '(a)', 'passed'
 end program

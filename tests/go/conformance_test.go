@@ -1515,7 +1515,7 @@ func Test174_errors(t *testing.T) {
 	a_linear, err := dt.NnLinear(2, 2)
 	check(t, err)
 	{
-		err := a_linear.Cuda(dt.ModuleCudaOptions{Device: dt.Device{Type: dt.DeviceTypeCpu}})
+		err := a_linear.Cuda(dt.ModuleCudaOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
 		expectError(t, err, "cuda: Invalid device, must be cuda device")
 	}
 	{
@@ -1564,12 +1564,12 @@ func Test175_what_is_not_given_is_the_default(t *testing.T) {
 	same(t, a_number, 2.0)
 	a_device, err := a_x.Device()
 	check(t, err)
-	same(t, a_device, dt.Device{Type: dt.DeviceTypeCpu})
-	a_there, err := dt.Zeros([]int{1}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCpu}})
+	same(t, a_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
+	a_there, err := dt.Zeros([]int{1}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
 	check(t, err)
 	a_same_device, err := a_there.Device()
 	check(t, err)
-	same(t, a_same_device, dt.Device{Type: dt.DeviceTypeCpu})
+	same(t, a_same_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
 	a_none, err := dt.ToInts(a_there)
 	check(t, err)
 	same(t, a_none, []int{0})
@@ -1821,14 +1821,14 @@ func Test185_files(t *testing.T) {
 	check(t, err)
 	a_y, err := dt.Ones([]int{2})
 	check(t, err)
-	check(t, dt.SaveSafetensors(file("some"), []string{"a", "\u00e9"}, []*dt.Tensor{a_x, a_y}))
-	a_names, a_tensors, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Only: []string{"\u00e9"}})
+	check(t, dt.SaveSafetensors(file("some"), []string{"a", "é"}, []*dt.Tensor{a_x, a_y}))
+	a_names, a_tensors, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Only: []string{"é"}})
 	check(t, err)
-	same(t, a_names, []string{"\u00e9"})
+	same(t, a_names, []string{"é"})
 	expect(t, a_tensors[0], dt.Float32, []int{2}, []float64{1, 1})
 	a_all, err := dt.SafetensorsNames(file("some"))
 	check(t, err)
-	same(t, a_all, []string{"a", "\u00e9"})
+	same(t, a_all, []string{"a", "é"})
 	{
 		hook1 := func(a_done int, a_total int) (bool, error) {
 			same(t, a_total, 8)
@@ -1842,18 +1842,18 @@ func Test185_files(t *testing.T) {
 	}
 	a_again, a_whole, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Progress: hook2})
 	check(t, err)
-	same(t, a_again, []string{"a", "\u00e9"})
+	same(t, a_again, []string{"a", "é"})
 	same(t, len(a_whole), 2)
 	check(t, dt.SaveSafetensors(file(" 'odd'\"%s"), []string{"a"}, []*dt.Tensor{a_x}))
 	a_odd, err := dt.SafetensorsNames(file(" 'odd'\"%s"))
 	check(t, err)
 	same(t, a_odd, []string{"a"})
 	{
-		err := dt.SaveSafetensors("a\u0000b", []string{"a"}, []*dt.Tensor{a_x})
+		err := dt.SaveSafetensors("a\x00b", []string{"a"}, []*dt.Tensor{a_x})
 		expectError(t, err, "'path' has an embedded null character")
 	}
 	{
-		err := dt.SaveSafetensors(file("none"), []string{"a\u0000b"}, []*dt.Tensor{a_x})
+		err := dt.SaveSafetensors(file("none"), []string{"a\x00b"}, []*dt.Tensor{a_x})
 		expectError(t, err, "'names' has an embedded null character")
 	}
 	{
@@ -1936,4 +1936,23 @@ func Test188_garbage_does_not_pile_up(t *testing.T) {
 	same(t, a_allocated < 209715200, true)
 	same(t, a_reserved < 1073741824, true)
 	same(t, a_peak < 314572800, true)
+}
+
+func Test189_garbage_does_not_pile_up_on_any_device(t *testing.T) {
+	for i := 0; i < 400; i++ {
+		{
+			_, err := dt.Zeros([]int{512, 512}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 0}})
+			check(t, err)
+		}
+		{
+			_, err := dt.Zeros([]int{512, 512}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 1}})
+			check(t, err)
+		}
+	}
+	a_first, _, _, err := dt.MemoryStats(dt.MemoryStatsOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 0}})
+	check(t, err)
+	same(t, a_first < 209715200, true)
+	a_second, _, _, err := dt.MemoryStats(dt.MemoryStatsOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 1}})
+	check(t, err)
+	same(t, a_second < 209715200, true)
 }

@@ -157,15 +157,16 @@ typedef struct dtt_pressure {
 
 static inline void dtt_note_device(dtt_pressure* p, int64_t type, int64_t index) {
   if (type == DT_DEVICE_TYPE_CUDA && index < 64)
-    p->devices |= (uint64_t)1 << (index < 0 ? 0 : index);
+    __atomic_fetch_or(&p->devices, (uint64_t)1 << (index < 0 ? 0 : index), __ATOMIC_RELAXED);
 }
 
 static inline int64_t dtt_bytes_held(const dtt_pressure* p) {
+  const uint64_t devices = __atomic_load_n(&p->devices, __ATOMIC_RELAXED);
   int64_t sum = 0, reserved, peak, i;
   if (dt_memory_stats(DT_DEVICE_TYPE_CPU, 0, &sum, &reserved, &peak)) return 0;
   for (i = 0; i < 64; i++) {
     int64_t held = 0;
-    if (!(p->devices >> i & 1)) continue;
+    if (!(devices >> i & 1)) continue;
     if (dt_memory_stats(DT_DEVICE_TYPE_CUDA, i, &held, &reserved, &peak)) continue;
     sum += held;
   }
