@@ -10,6 +10,9 @@
 #include "wrappers/table/dynamic.h"
 #include "wrappers/table/functions.gen.c"
 
+#if LUA_VERSION_NUM < 503
+#define lua_isinteger(L, slot) 0
+#endif
 #if LUA_VERSION_NUM < 502
 #define lua_rawlen lua_objlen
 #endif
@@ -119,17 +122,12 @@ static const char* dtt_next_name(void* state, int slot, int is_first, int* value
 
 /* Whole reals are integers where integers are asked for; up to Lua 5.2 all numbers are reals. */
 static int to_integer(lua_State* L, int slot, const dtt_item* item, int64_t* out) {
-#if LUA_VERSION_NUM >= 503
-  int is_whole;
-  *out = (int64_t)lua_tointegerx(L, slot, &is_whole);
-  return item->kind == DTT_I64 ? is_whole : lua_isinteger(L, slot);
-#else
   const double f = lua_tonumber(L, slot);
-  (void)item;
+  *out = (int64_t)lua_tointeger(L, slot);
+  if (lua_isinteger(L, slot)) return 1;
   if (!(f >= -9223372036854775808.0 && f < 9223372036854775808.0)) return 0;
   *out = (int64_t)f;
-  return (double)*out == f;
-#endif
+  return (LUA_VERSION_NUM < 503 || item->kind == DTT_I64) && (double)*out == f;
 }
 
 static dtt_given dtt_look(void* state, const dtt_item* item, int slot) {
@@ -167,6 +165,10 @@ static dtt_given dtt_look(void* state, const dtt_item* item, int slot) {
 
 static int dtt_is_absent(void* L, int slot) {
   return lua_isnil((lua_State*)L, slot);
+}
+
+static int dtt_is_true(void* L, int slot) {
+  return lua_toboolean((lua_State*)L, slot);
 }
 
 static int64_t dtt_count(void* L, int slot) {
@@ -272,20 +274,12 @@ static int invoke(lua_State* L) {
 /* ---- callbacks. An error would jump over the library: nothing asks Lua for memory but what
  * lua_pcall runs. */
 
-/* What the function gives back belongs to Lua; the library gets another handle. */
 static int run_callback(lua_State* L) {
   dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
-  const dtt_callback* c = f->callback;
-  int i;
   get(L, (void*)f->user_data);
-  for (i = 0; i < c->n_args; i++) dtt_take(L, f, &c->args[i], f->args + 2 * i);
-  lua_call(L, c->n_args, c->n_results);
-  if (!c->n_results) return 0;
-  if (c->results->kind == DTT_BOOL)
-    f->results->i = lua_toboolean(L, -1);
-  else
-    dtt_give_value(L, f, c->results, lua_gettop(L), f->results);
-  if (!f->status) f->status = dtt_give_back(f);
+  dtt_take_given(L, f);
+  lua_call(L, f->callback->n_args, f->callback->n_results);
+  if (f->callback->n_results) dtt_give_result(L, f, lua_gettop(L));
   return 0;
 }
 
@@ -294,7 +288,6 @@ static int run_callback(lua_State* L) {
 dt_status dtt_run(dtt_frame* f) {
   lua_State* L = (lua_State*)dtt_runner(f);
   const char* message;
-  int i;
   if (L && running &&
       lua_topointer(L, LUA_REGISTRYINDEX) == lua_topointer(running, LUA_REGISTRYINDEX))
     L = running;
@@ -303,8 +296,7 @@ dt_status dtt_run(dtt_frame* f) {
   get(L, &run_key);
   lua_pushlightuserdata(L, f);
   if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
-  for (i = 0; i < f->callback->n_args; i++)
-    dtt_release_rest(&f->callback->args[i], f->args + 2 * i);
+  dtt_release_given(f);
   message = lua_tostring(L, -1);
   f->status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
   set(L, &pending_key);

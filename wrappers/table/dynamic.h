@@ -10,6 +10,7 @@
 /* A value that stands for itself; `item` says what is asked for. */
 static dtt_given dtt_look(void* L, const dtt_item* item, int slot);
 static int dtt_is_absent(void* L, int slot);
+static int dtt_is_true(void* L, int slot);
 /* The word for what is not given. */
 static const char* const dtt_nothing;
 /* Whether a value, the last argument, holds named ones; the next name in it, and the slot of its
@@ -406,6 +407,33 @@ static inline void dtt_end_values(dtt_frame* f) {
   for (i = 0; i < n; i++) dtt_release_rest(item + i, f->results + item[i].cell);
   dtt_end(f);
   f->function = NULL;
+}
+
+/* ---- callbacks */
+
+/* Makes what the function is given. */
+static inline void dtt_take_given(void* L, dtt_frame* f) {
+  const dtt_item* item = f->callback->args;
+  int i;
+  for (i = 0; i < f->callback->n_args; i++) dtt_take(L, f, item + i, f->args + 2 * i);
+}
+
+/* What the function gives belongs to the language; the library gets another handle. Where a truth
+ * value is asked for, any value has one. */
+static inline void dtt_give_result(void* L, dtt_frame* f, int slot) {
+  const dtt_item* item = f->callback->results;
+  if (item->kind == DTT_BOOL)
+    f->results->i = dtt_is_true(L, slot);
+  else
+    dtt_give_value(L, f, item, slot, f->results);
+  if (!f->status) f->status = dtt_give_back(f);
+}
+
+/* What the language has not taken of it. */
+static inline void dtt_release_given(dtt_frame* f) {
+  const dtt_item* item = f->callback->args;
+  int i;
+  for (i = 0; i < f->callback->n_args; i++) dtt_release_rest(item + i, f->args + 2 * i);
 }
 
 /* ---- functions of the user's: two own what is kept of one, the library and the language's state,
