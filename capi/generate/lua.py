@@ -10,14 +10,16 @@ from .plan import Plan
 from .text import GENERATED
 
 PRELUDE = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "lua" / "prelude.lua"
-KEYWORDS = set(
+KEYWORDS = (
     "and break do else elseif end false for function goto if in local nil not or repeat return "
-    "then true until while".split()
-)
+    "then true until while"
+).split()
 
 
 def generate(plan: Plan) -> dict[str, str]:
-    lines = "\n".join(json.dumps(x + "\n") for x in PRELUDE.read_text().splitlines())
+    keywords = ", ".join(f'["{word}"] = true' for word in KEYWORDS)
+    script = [f"local keywords = {{{keywords}}}", *PRELUDE.read_text().splitlines()]
+    lines = "\n".join(json.dumps(line + "\n") for line in script)
     text = f"/* {GENERATED} */\nstatic const char prelude[] =\n{lines};\n"
     return {"wrappers/lua/prelude.gen.h": text}
 

@@ -7,6 +7,8 @@
 #include <lua.h>
 
 #include "wrappers/lua/prelude.gen.h"
+
+typedef lua_State dtt_state;
 #include "wrappers/table/dynamic.h"
 #include "wrappers/table/functions.gen.c"
 
@@ -72,9 +74,9 @@ static int collect(lua_State* L) {
 
 /* ---- functions of Lua's */
 
-static void dtt_forget(void* state, const dtt_kept* kept) {
-  lua_pushnil((lua_State*)state);
-  set((lua_State*)state, kept);
+static void dtt_forget(lua_State* L, const dtt_kept* kept) {
+  lua_pushnil(L);
+  set(L, kept);
 }
 
 static int close_state(lua_State* L) {
@@ -98,21 +100,7 @@ static void* keep(lua_State* L, int slot) {
 
 static const char* const dtt_nothing = "nil";
 
-/* A table whose first key is a string. */
-static int dtt_holds_names(void* state, int slot) {
-  lua_State* L = (lua_State*)state;
-  int named;
-  if (!lua_istable(L, slot) || lua_rawlen(L, slot) > 0) return 0;
-  lua_pushnil(L);
-  if (!lua_next(L, slot)) return 0;
-  named = lua_type(L, -2) == LUA_TSTRING;
-  lua_pop(L, 2);
-  return named;
-}
-
-/* The value stays on the stack, below the key. */
-static const char* dtt_next_name(void* state, int slot, int is_first, int* value) {
-  lua_State* L = (lua_State*)state;
+static const char* dtt_next_name(lua_State* L, int slot, int is_first, int* value) {
   if (is_first) lua_pushnil(L);
   if (!lua_next(L, slot)) return NULL;
   lua_insert(L, -2);
@@ -130,8 +118,7 @@ static int to_integer(lua_State* L, int slot, const dtt_item* item, int64_t* out
   return (LUA_VERSION_NUM < 503 || item->kind == DTT_I64) && (double)*out == f;
 }
 
-static dtt_given dtt_look(void* state, const dtt_item* item, int slot) {
-  lua_State* L = (lua_State*)state;
+static dtt_given dtt_look(lua_State* L, const dtt_item* item, int slot) {
   dtt_given v = {DTT_POINTER, {0}, 0, NULL, luaL_typename(L, slot)};
   size_t n;
   void** box;
@@ -163,39 +150,35 @@ static dtt_given dtt_look(void* state, const dtt_item* item, int slot) {
   return v;
 }
 
-static int dtt_is_absent(void* L, int slot) {
-  return lua_isnil((lua_State*)L, slot);
+static int dtt_is_absent(lua_State* L, int slot) {
+  return lua_isnil(L, slot);
 }
 
-static int dtt_is_true(void* L, int slot) {
-  return lua_toboolean((lua_State*)L, slot);
+static int dtt_is_true(lua_State* L, int slot) {
+  return lua_toboolean(L, slot);
 }
 
-static int64_t dtt_count(void* L, int slot) {
-  if (!lua_istable((lua_State*)L, slot) || dtt_holds_names(L, slot)) return -1;
-  return (int64_t)lua_rawlen((lua_State*)L, slot);
+static int64_t dtt_count(lua_State* L, int slot) {
+  return lua_istable(L, slot) ? (int64_t)lua_rawlen(L, slot) : -1;
 }
 
-static int dtt_entry(void* L, int slot, int64_t k) {
-  lua_rawgeti((lua_State*)L, slot, (int)k + 1);
-  return lua_gettop((lua_State*)L);
+static int dtt_entry(lua_State* L, int slot, int64_t k) {
+  lua_rawgeti(L, slot, (int)k + 1);
+  return lua_gettop(L);
 }
 
-static void dtt_leave(void* L) {
-  lua_pop((lua_State*)L, 1);
+static void dtt_leave(lua_State* L) {
+  lua_pop(L, 1);
 }
 
 /* ---- from cells to Lua's values */
 
-static void dtt_make(void* state, const dtt_given* v, void** handle, int is_entry) {
-  lua_State* L = (lua_State*)state;
+static void dtt_make(lua_State* L, const dtt_given* v, void** handle, int is_entry) {
   if (v->kind == DTT_HANDLE && v->value.p) {
     *push_box(L, v->of) = *handle;
     *handle = NULL;
-  } else if (v->kind == DTT_HANDLE && is_entry)
-    lua_pushboolean(L, 0); /* nil would end the list */
-  else if (v->kind == DTT_HANDLE)
-    lua_pushnil(L);
+  } else if (v->kind == DTT_HANDLE)
+    is_entry ? lua_pushboolean(L, 0) : lua_pushnil(L); /* nil would end the list */
   else if (v->kind == DTT_STR)
     lua_pushlstring(L, (const char*)v->value.p, (size_t)v->n);
   else if (v->kind == DTT_F64)
@@ -208,12 +191,12 @@ static void dtt_make(void* state, const dtt_given* v, void** handle, int is_entr
     lua_pushlightuserdata(L, v->value.p);
 }
 
-static void dtt_make_list(void* L, int64_t n) {
-  lua_createtable((lua_State*)L, (int)n, 0);
+static void dtt_make_list(lua_State* L, int64_t n) {
+  lua_createtable(L, (int)n, 0);
 }
 
-static void dtt_put(void* L, int64_t k) {
-  lua_rawseti((lua_State*)L, -2, (int)k + 1);
+static void dtt_put(lua_State* L, int64_t k) {
+  lua_rawseti(L, -2, (int)k + 1);
 }
 
 /* ---- calls */

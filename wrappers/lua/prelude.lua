@@ -1,12 +1,7 @@
 -- The part of the Lua module that is about Lua: names, classes, operators, indices, scopes. row(i)
--- says where a function is found, with the words of wrappers/table/table.h.
+-- says where a function is found, with the words of wrappers/table/table.h. It is printed behind
+-- `keywords`, the words of Lua's own.
 local row, metatables, collect, live_handles = ...
-local load = loadstring or load
-
--- A name that is a word of Lua's own ends in an underscore: repeat_.
-local function lua_name(name)
-  return load("local " .. name) and name or name .. "_"
-end
 
 local classes = {}
 for name, meta in pairs(metatables) do
@@ -27,7 +22,8 @@ end
 for i = 0, math.huge do
   local how, where, name, f = row(i)
   if not how then break end
-  local places, key = classes[where] and classes[where][how] or space(where), lua_name(name)
+  local places = classes[where] and classes[where][how] or space(where)
+  local key = keywords[name] and name .. "_" or name -- repeat_
   local before = how == "reflected" and places[key]
   places[key] = before and function(x, number) return f(before(x), number) end or f or name
 end
