@@ -32,7 +32,7 @@ check.case("indices", function()
   check.same(at("1, 1:").shape, {2, 4})
   check.same(at({}).shape, {2, 3, 4})
   check.error("valid indices (got function)", at, {print})
-  check.error("valid indices (got table)", at, {n = 1})
+  check.error("valid indices (got table)", at, {{n = 1}})
   check.error("tensor: an element is a string", dt.tensor, {"x"})
 end)
 
