@@ -300,7 +300,9 @@ contains"""
     operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
     loop = ("integer :: i\ndo i = 1, {}", "end do")
     threads = (loop, ("!$omp parallel do num_threads({})", "!$omp end parallel do"))
-    hook, callbacks_fail = "case_{{number}}_{}", False
+    callbacks_fail = False
+    enum = staticmethod(fortran.enum_value)
+    unused = 0  # results that a story has no name for
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
@@ -313,9 +315,8 @@ contains"""
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         lines = [f"current = {self.text(f'{number} {name}')}", *lines]
-        hooks, self.hooks = [x.replace("{number}", str(number)) for x in self.hooks], []
-        lines = [line.replace("{number}", str(number)) for line in self.ordered(lines)]
-        return super().frame(number, name, lines) + "".join(hooks)
+        hooks, self.hooks = self.hooks, []
+        return super().frame(number, name, self.ordered(lines)) + "".join(hooks)
 
     @staticmethod
     def ordered(lines: list[str]) -> list[str]:
@@ -336,13 +337,9 @@ contains"""
     def compiles(self, kind: Kind, value) -> bool:
         if kind.base == "device":
             return isinstance(value, str)
-        is_list = isinstance(value, list)
-        return (
-            kind.base == "i64"
-            and is_list >= kind.list
-            or kind.base in ("operand", "scalar")
-            and not is_list
-        )
+        if kind.base == "i64":
+            return isinstance(value, list) or not kind.list
+        return kind.base in ("operand", "scalar") and not isinstance(value, list)
 
     def grouped(self, lines: list[str]) -> list[str]:
         return ["block", *self.inner(self.ordered(lines)), "end block"]
@@ -363,8 +360,6 @@ contains"""
             names = [*names, *(f"rest_{self.unused}_{r.name}" for r in c.results[len(names) :])]
         return self.run(c, names, values)
 
-    unused = 0
-
     def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
         if kind.base in ("f64", "scalar"):
             number = wanted.replace(".true.", "1d0")
@@ -372,9 +367,6 @@ contains"""
         sign = {"bool": ".eqv.", "f64": "<", "scalar": "<"}.get(kind.base, "==")
         same = f"{got} {sign} {wanted}"
         return [f"call expect_true({f'all({same})' if kind.list else same}, 'a value')"]
-
-    def enum(self, name: str, value: str) -> str:
-        return fortran.enum_value(name, value)
 
     def list(self, a: Slot, parts: list[str]) -> str:
         kind = "character(9) :: " if a.kind.base == "str" else ""

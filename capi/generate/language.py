@@ -59,7 +59,7 @@ class Language:
     path = "{}"  # of a file
     user = ("", "")  # the lines around a function of the user's: its name, what it takes
     gives, raises = "return {}", ""
-    hook = "{}"  # the name of a function of the user's
+    functions = 0  # how many of the user's were printed: each has a number
     scopes: ClassVar[dict[str, tuple[str, str]]] = {}  # the lines around steps
     none = ""  # where autocast takes a dtype
     loop = ("", "")  # the lines around what is done many times

@@ -2649,14 +2649,14 @@ contains
     type(tensor) :: a_second
     current = '215 hooks'
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
-    a_tenfold = a_x%register_hook(case_215_hook1)
+    a_tenfold = a_x%register_hook(hook1)
     a_loss_of = mul(a_x, 1)
     a_loss = sum(a_loss_of)
     call a_loss%backward()
     a_first = a_x%grad()
     call expect(a_first, dtype_float32, [integer :: 2], [real(real64) :: 10.0d0, 10.0d0])
     call a_tenfold%remove()
-    rest_2_out = a_x%register_hook(case_215_hook2)
+    rest_2_out = a_x%register_hook(hook2)
     a_plain_of = mul(a_x, 1)
     a_plain = sum(a_plain_of)
     call a_plain%backward()
@@ -2664,7 +2664,7 @@ contains
     call expect(a_second, dtype_float32, [integer :: 2], [real(real64) :: 11.0d0, 11.0d0])
   end subroutine
 
-  subroutine case_215_hook1(a_grad, a_out)
+  subroutine hook1(a_grad, a_out)
     type(tensor), intent(in) :: a_grad
     type(tensor), intent(inout) :: a_out
     type(tensor) :: a_more
@@ -2672,7 +2672,7 @@ contains
     a_out = a_more
   end subroutine
 
-  subroutine case_215_hook2(a_grad, a_out)
+  subroutine hook2(a_grad, a_out)
     type(tensor), intent(in) :: a_grad
     type(tensor), intent(inout) :: a_out
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
@@ -2689,7 +2689,7 @@ contains
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_bare = detach(a_x)
     a_y = square(a_bare)
-    a_out = custom_function('Square', [a_x], [a_y], [a_x], case_216_hook1)
+    a_out = custom_function('Square', [a_x], [a_y], [a_x], hook3)
     call expect_true(size(a_out) == 1, 'size')
     a_loss = sum(a_out(1))
     call a_loss%backward()
@@ -2697,7 +2697,7 @@ contains
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 4.0d0, 6.0d0])
   end subroutine
 
-  subroutine case_216_hook1(a_grads, a_saved, a_out)
+  subroutine hook3(a_grads, a_saved, a_out)
     type(tensor), dimension(:), intent(in) :: a_grads
     type(tensor), dimension(:), intent(in) :: a_saved
     type(tensor), allocatable, dimension(:), intent(out) :: a_out
@@ -2784,10 +2784,10 @@ contains
     a_all = safetensors_names('some')
     call expect_true(all(a_all == [character(9) :: 'a', 'é']), 'a value')
     block
-      call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=case_219_hook1, stat=stat, errmsg=message)
+      call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=hook4, stat=stat, errmsg=message)
       call expect_error('save_safetensors: the progress function asked to stop after 0 of 8 bytes')
     end block
-    call load_safetensors('some', a_again, a_whole, progress=case_219_hook2)
+    call load_safetensors('some', a_again, a_whole, progress=hook5)
     call expect_true(all(a_again == [character(9) :: 'a', 'é']), 'a value')
     call expect_true(size(a_whole) == 2, 'size')
     call save_safetensors(' ''odd''"%s', [character(9) :: 'a'], [a_x])
@@ -2808,7 +2808,7 @@ contains
     end block
   end subroutine
 
-  subroutine case_219_hook1(a_done, a_total, a_stop)
+  subroutine hook4(a_done, a_total, a_stop)
     integer(int64), intent(in) :: a_done
     integer(int64), intent(in) :: a_total
     logical, intent(out) :: a_stop
@@ -2816,7 +2816,7 @@ contains
     a_stop = .true.
   end subroutine
 
-  subroutine case_219_hook2(a_done, a_total, a_stop)
+  subroutine hook5(a_done, a_total, a_stop)
     integer(int64), intent(in) :: a_done
     integer(int64), intent(in) :: a_total
     logical, intent(out) :: a_stop

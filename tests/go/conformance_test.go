@@ -1713,10 +1713,10 @@ func Test180_hooks(t *testing.T) {
 
 func Test181_a_hook_that_fails(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
-	hook1 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
+	hook3 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		return nil, errors.New("not today")
 	}
-	a_failing, err := a_x.RegisterHook(hook1)
+	a_failing, err := a_x.RegisterHook(hook3)
 	check(t, err)
 	a_loss, err := a_x.Sum()
 	check(t, err)
@@ -1741,14 +1741,14 @@ func Test182_a_function_of_one_s_own(t *testing.T) {
 	check(t, err)
 	a_y, err := a_bare.Square()
 	check(t, err)
-	hook1 := func(a_grads []*dt.Tensor, a_saved []*dt.Tensor) ([]*dt.Tensor, error) {
+	hook4 := func(a_grads []*dt.Tensor, a_saved []*dt.Tensor) ([]*dt.Tensor, error) {
 		a_twice, err := a_saved[0].Mul(2)
 		check(t, err)
 		a_grad, err := a_grads[0].Mul(a_twice)
 		check(t, err)
 		return []*dt.Tensor{a_grad}, nil
 	}
-	a_out, err := dt.CustomFunction("Square", []*dt.Tensor{a_x}, []*dt.Tensor{a_y}, []*dt.Tensor{a_x}, hook1)
+	a_out, err := dt.CustomFunction("Square", []*dt.Tensor{a_x}, []*dt.Tensor{a_y}, []*dt.Tensor{a_x}, hook4)
 	check(t, err)
 	same(t, len(a_out), 1)
 	a_loss, err := a_out[0].Sum()
@@ -1830,17 +1830,17 @@ func Test185_files(t *testing.T) {
 	check(t, err)
 	same(t, a_all, []string{"a", "é"})
 	{
-		hook1 := func(a_done int, a_total int) (bool, error) {
+		hook5 := func(a_done int, a_total int) (bool, error) {
 			same(t, a_total, 8)
 			return true, nil
 		}
-		err := dt.SaveSafetensors(file("some"), []string{"c"}, []*dt.Tensor{a_y}, dt.SaveSafetensorsOptions{Progress: hook1})
+		err := dt.SaveSafetensors(file("some"), []string{"c"}, []*dt.Tensor{a_y}, dt.SaveSafetensorsOptions{Progress: hook5})
 		expectError(t, err, "save_safetensors: the progress function asked to stop after 0 of 8 bytes")
 	}
-	hook2 := func(a_done int, a_total int) (bool, error) {
+	hook6 := func(a_done int, a_total int) (bool, error) {
 		return false, nil
 	}
-	a_again, a_whole, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Progress: hook2})
+	a_again, a_whole, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Progress: hook6})
 	check(t, err)
 	same(t, a_again, []string{"a", "é"})
 	same(t, len(a_whole), 2)
@@ -1863,26 +1863,26 @@ func Test185_files(t *testing.T) {
 }
 
 func Test186_memory_that_runs_out(t *testing.T) {
-	hook1 := func(a_bytes int) (bool, error) {
+	hook7 := func(a_bytes int) (bool, error) {
 		return false, errors.New("not today")
 	}
-	check(t, dt.SetMemoryHook(hook1))
+	check(t, dt.SetMemoryHook(hook7))
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
 		expectError(t, err, "not today")
 	}
-	hook2 := func(a_bytes int) (bool, error) {
+	hook8 := func(a_bytes int) (bool, error) {
 		return true, nil
 	}
-	check(t, dt.SetMemoryHook(hook2))
+	check(t, dt.SetMemoryHook(hook8))
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
 		expectError(t, err, "you tried to allocate")
 	}
-	hook3 := func(a_bytes int) (bool, error) {
+	hook9 := func(a_bytes int) (bool, error) {
 		return false, errors.New("tomorrow")
 	}
-	check(t, dt.SetMemoryHook(hook3))
+	check(t, dt.SetMemoryHook(hook9))
 	check(t, dt.RemoveMemoryHook())
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
