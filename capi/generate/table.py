@@ -13,7 +13,7 @@ import re
 from . import cabi
 from .cabi import Parameter
 from .model import Argument, Kind, SchemaError
-from .plan import REFLECTED, Call, Class, Hook, Input, Plan, Result, Slot
+from .plan import Call, Class, Hook, Input, Plan, Result, Slot
 from .text import GENERATED, call
 
 _TOP = f"""\
@@ -318,7 +318,9 @@ class _Table:
         for c in self.plan.classes:
             rows += [("method", c.name, g.name, g.calls[0]) for g in c.methods]
             rows += [("property", c.name, x.member, x) for x in c.properties]
-            rows += self.operators(c)
+            for o in c.operators:
+                rows += [("operator", c.name, o.name, o.call)]
+                rows += [("reflected", c.name, o.name, x) for x in o.reflected]
         for n in self.plan.namespaces:
             rows += [("function", n.path, g.name, g.calls[0]) for g in n.functions]
         dtypes = next(e for e in self.plan.enums if e.name == "dtype")
@@ -329,14 +331,6 @@ class _Table:
             lines.append(f'  {{"{how}", "{where}", "{name}", {function if c else "NULL"}}},')
         head = "static __attribute__((unused)) const dtt_name dtt_names[] = {"
         return "\n".join([head, *lines, "  {NULL, NULL, NULL, NULL}};\n"])
-
-    def operators(self, c: Class):
-        for x in self.plan.calls:
-            operator = x.function.operator
-            if x.function.method == c.name and operator and not x.returns_this:
-                yield "operator", c.name, operator, x
-                for name in REFLECTED.get(operator, ()):
-                    yield "reflected", c.name, operator, self.plan.by_name[name]
 
 
 def result_cells(r: Result) -> int:
