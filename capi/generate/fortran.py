@@ -236,7 +236,8 @@ def _operator(o: Operator) -> tuple[str, str]:
         for i, (a, b, value) in enumerate(ways)
     ]
     names = [f"op_{name}_{i}" for i in range(len(ways))]
-    interface = f"interface operator({OPERATORS[o.name]})\n  procedure {', '.join(names)}\nend interface"
+    head = f"interface operator({OPERATORS[o.name]})"
+    interface = f"{head}\n  procedure {', '.join(names)}\nend interface"
     return interface, "\n".join(functions)
 
 

@@ -119,33 +119,27 @@ static int to_integer(lua_State* L, int slot, const dtt_item* item, int64_t* out
 }
 
 static dtt_given dtt_look(lua_State* L, const dtt_item* item, int slot) {
-  dtt_given v = {DTT_POINTER, {0}, 0, NULL, luaL_typename(L, slot)};
+  const int type = lua_type(L, slot);
+  dtt_given v = {DTT_POINTER, {0}, 0, NULL, lua_typename(L, type)};
+  void** box = handle_at(L, slot, &v.of);
   size_t n;
-  void** box;
-  switch (lua_type(L, slot)) {
-    case LUA_TBOOLEAN:
-      v.kind = DTT_BOOL;
-      v.value.i = lua_toboolean(L, slot);
-      break;
-    case LUA_TNUMBER:
-      v.kind = to_integer(L, slot, item, &v.value.i) ? DTT_I64 : DTT_F64;
-      if (v.kind == DTT_F64) v.value.f = lua_tonumber(L, slot);
-      break;
-    case LUA_TSTRING:
-      v.kind = DTT_STR;
-      v.value.p = (void*)lua_tolstring(L, slot, &n);
-      v.n = (int64_t)n;
-      break;
-    case LUA_TFUNCTION:
-      v.kind = DTT_CALLBACK;
-      if (item->kind == DTT_CALLBACK) v.value.p = keep(L, slot);
-      break;
-    case LUA_TUSERDATA:
-      box = handle_at(L, slot, &v.of);
-      if (!box) break;
-      v.kind = DTT_HANDLE;
-      v.value.p = *box;
-      v.word = v.of->name;
+  if (box) {
+    v.kind = DTT_HANDLE;
+    v.value.p = *box;
+    v.word = v.of->name;
+  } else if (type == LUA_TBOOLEAN) {
+    v.kind = DTT_BOOL;
+    v.value.i = lua_toboolean(L, slot);
+  } else if (type == LUA_TNUMBER) {
+    v.kind = to_integer(L, slot, item, &v.value.i) ? DTT_I64 : DTT_F64;
+    if (v.kind == DTT_F64) v.value.f = lua_tonumber(L, slot);
+  } else if (type == LUA_TSTRING) {
+    v.kind = DTT_STR;
+    v.value.p = (void*)lua_tolstring(L, slot, &n);
+    v.n = (int64_t)n;
+  } else if (type == LUA_TFUNCTION) {
+    v.kind = DTT_CALLBACK;
+    if (item->kind == DTT_CALLBACK) v.value.p = keep(L, slot);
   }
   return v;
 }

@@ -76,7 +76,8 @@ for name, class in pairs(classes) do
   end
 
   for operator, forward in pairs(class.operator) do
-    meta[events[operator] or operator] = overloaded(meta, operator, forward, class.reflected[operator])
+    local reflected = class.reflected[operator]
+    meta[events[operator] or operator] = overloaded(meta, operator, forward, reflected)
   end
   meta.__name, meta.__gc, meta.__close = name, collect, collect
 end
