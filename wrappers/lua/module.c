@@ -274,8 +274,8 @@ dt_status dtt_run(dtt_frame* f) {
   lua_pushlightuserdata(L, f);
   if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
   dtt_release_given(f);
-  message = lua_tostring(L, -1);
-  f->status = dt_error_set(DT_STATUS_CALLBACK, message ? message : "a Lua error that is no string");
+  message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "a Lua error that is no string";
+  f->status = dt_error_set(DT_STATUS_CALLBACK, message);
   set(L, &pending_key);
   return (dt_status)f->status;
 }
