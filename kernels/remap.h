@@ -8,15 +8,19 @@
 
 namespace dt::remap {
 
-// The elements of y that are one of x: a run, and two more, which may be absent (-1).
+// The elements of y that are one element of x: a run and, where the padding in front or behind
+// mirrors the element or goes round to it, one in each. They are counted in that order, the run
+// first.
 template <class Int>
 struct Targets {
-  Int begin, end, more[2];
+  Int begin, end;
+  Int in_front, behind;  // -1: none
 
-  DT_MATH Int count() const { return end - begin + (more[0] >= 0) + (more[1] >= 0); }
+  DT_MATH Int count() const { return end - begin + (in_front >= 0) + (behind >= 0); }
   DT_MATH Int at(Int k) const {
-    if (k < end - begin) return begin + k;
-    return k == end - begin && more[0] >= 0 ? more[0] : more[1];
+    const Int after_run = k - (end - begin);
+    if (after_run < 0) return begin + k;
+    return after_run == 0 && in_front >= 0 ? in_front : behind;
   }
 };
 
@@ -42,19 +46,19 @@ struct Dim {
 
   DT_MATH Targets<Int> targets(Int j) const {
     if (mode == RemapMode::kNearest)
-      return {first_of(j), j + 1 < from ? first_of(j + 1) : to, {-1, -1}};
+      return {first_of(j), j + 1 < from ? first_of(j + 1) : to, -1, -1};
     const Int i = j + before, last = from - 1;
-    Targets<Int> t = {i, i + 1, {-1, -1}};
+    Targets<Int> t = {i, i + 1, -1, -1};
     if (mode == RemapMode::kReplicate) {
       if (j == 0) t.begin = 0;
       if (j == last) t.end = to;
     } else if (mode == RemapMode::kReflect) {
-      const Int behind = before + 2 * last - j;
-      if (j > 0 && j <= before) t.more[0] = before - j;
-      if (j < last && behind < to) t.more[1] = behind;
+      const Int mirrored = before + 2 * last - j;
+      if (j > 0 && j <= before) t.in_front = before - j;
+      if (j < last && mirrored < to) t.behind = mirrored;
     } else if (mode == RemapMode::kCircular) {
-      if (i >= from) t.more[0] = i - from;
-      if (i + from < to) t.more[1] = i + from;
+      if (i >= from) t.in_front = i - from;
+      if (i + from < to) t.behind = i + from;
     }
     return t;
   }

@@ -7,6 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
 
+# Two GPUs of the host's memory (tests/cuda/fake_devices.cpp).
+FAKE_DEVICES = {"DT_CUDA_PLUGIN": str(BUILD / "tests" / "libdt_fake_devices.so")}
+
 
 def run(*command: object, at: Path = ROOT, **variables: str) -> str:
     """What a command prints that must not fail."""

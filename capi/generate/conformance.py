@@ -97,6 +97,7 @@ class Cpp(Language):
     same, backward, grad = "expect_true({} == {});", "{}.sum().backward();", "{}.grad()"
     takes_one = True
     operators, assigned = cpp.OPERATORS, "const dt::Tensor result = {};"
+    fails, gets = "expect_error({}, [&] {{ {}; }});", "const auto result = {1};"
     _LISTS = {"i64": "dt::Ints(", "f64": "dt::Reals(", "bool": "dt::Flags("}
 
     def bottom(self, count: int) -> list[str]:
@@ -136,13 +137,6 @@ class Cpp(Language):
             given += [f"{{{', '.join(named)}}}"] if named else []
         return f"dt::{c.namespaces[0]}::{cpp.Printer(c).name}({', '.join(given)})"
 
-    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        run = self.expression(c, values)
-        return [f"expect_error({json.dumps(message)}, [&] {{ {run}; }});"]
-
-    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        return [f"const auto result = {self.expression(c, values)};"]
-
 
 def _cpp_default(a: Slot) -> str:
     literal, default = cpp_kinds.literal(a.argument), a.argument.default
@@ -167,27 +161,13 @@ class Lua(Language):
     bracket = ("local result = {}[{}]", "{}[{}] = {}")
     from_lists, to_lists, braces, open = "dt.tensor(", "{}:tolist()", "{{{}}}", "false"
     fails, raises = "check.error({}, function() {} end)", "error({})"
+    gets, closing, learns_kinds = "local {} = {}", ("", "check.finish()"), True
     user, loop = ("local function {}({})", "end"), ("for _ = 1, {} do", "end")
     tells_stories, absent, none = True, "check.same({} or nil, nil)", "nil"
     scopes = {
         "no_grad": ("dt.no_grad(function()", "end)"),
         "autocast": ('dt.autocast("cpu", {}, function()', "end)"),
     }
-
-    def bottom(self, count: int) -> list[str]:
-        return ["", "check.finish()"]
-
-    def text(self, words: str) -> str:
-        return json.dumps(words, ensure_ascii=False).replace("\\u0000", "\\0")
-
-    def compiles(self, kind: Kind, value) -> bool:
-        return True
-
-    def enum(self, name: str, value: str) -> str:
-        return f'"{value}"'
-
-    def list(self, a: Slot, parts: list[str]) -> str:
-        return "{" + ", ".join(parts) + "}"
 
     def expression(self, c: Call, values: dict[str, str]) -> str:
         return self.called(c, *self.given(c, values))
@@ -200,15 +180,6 @@ class Lua(Language):
             return call(f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:], ")")
         space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
         return call(f"dt.{space}{lua_name(c.free)}(", arguments, ")")
-
-    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
-        return [self.fails.format(json.dumps(message), self.expression(c, values))]
-
-    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        head = f"local {', '.join(names)} = " if names else ""
-        return [head + self.expression(c, values)]
-
-    called_for = run
 
 
 class Go(Language):
@@ -271,7 +242,8 @@ class Go(Language):
         return f"{where}.{go.go_name(c)}({', '.join(arguments)})"
 
     def device(self, words: str) -> str:
-        return f"dt.Device{{Type: dt.DeviceType{words.partition(':')[0].capitalize()}}}"
+        kind, _, index = words.partition(":")
+        return f"dt.Device{{Type: dt.DeviceType{kind.capitalize()}, Index: {index or 0}}}"
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         head = go.hook_signature(hook, self.tensor.format).replace("*", "*dt.")
@@ -328,7 +300,9 @@ contains"""
     operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
     loop = ("integer :: i\ndo i = 1, {}", "end do")
     threads = (loop, ("!$omp parallel do num_threads({})", "!$omp end parallel do"))
-    hook, callbacks_fail = "case_{{number}}_{}", False
+    callbacks_fail = False
+    enum = staticmethod(fortran.enum_value)
+    unused = 0  # results that a story has no name for
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
@@ -341,9 +315,8 @@ contains"""
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         lines = [f"current = {self.text(f'{number} {name}')}", *lines]
-        hooks, self.hooks = [x.replace("{number}", str(number)) for x in self.hooks], []
-        lines = [line.replace("{number}", str(number)) for line in self.ordered(lines)]
-        return super().frame(number, name, lines) + "".join(hooks)
+        hooks, self.hooks = self.hooks, []
+        return super().frame(number, name, self.ordered(lines)) + "".join(hooks)
 
     @staticmethod
     def ordered(lines: list[str]) -> list[str]:
@@ -364,13 +337,9 @@ contains"""
     def compiles(self, kind: Kind, value) -> bool:
         if kind.base == "device":
             return isinstance(value, str)
-        is_list = isinstance(value, list)
-        return (
-            kind.base == "i64"
-            and is_list >= kind.list
-            or kind.base in ("operand", "scalar")
-            and not is_list
-        )
+        if kind.base == "i64":
+            return isinstance(value, list) or not kind.list
+        return kind.base in ("operand", "scalar") and not isinstance(value, list)
 
     def grouped(self, lines: list[str]) -> list[str]:
         return ["block", *self.inner(self.ordered(lines)), "end block"]
@@ -391,8 +360,6 @@ contains"""
             names = [*names, *(f"rest_{self.unused}_{r.name}" for r in c.results[len(names) :])]
         return self.run(c, names, values)
 
-    unused = 0
-
     def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
         if kind.base in ("f64", "scalar"):
             number = wanted.replace(".true.", "1d0")
@@ -400,9 +367,6 @@ contains"""
         sign = {"bool": ".eqv.", "f64": "<", "scalar": "<"}.get(kind.base, "==")
         same = f"{got} {sign} {wanted}"
         return [f"call expect_true({f'all({same})' if kind.list else same}, 'a value')"]
-
-    def enum(self, name: str, value: str) -> str:
-        return fortran.enum_value(name, value)
 
     def list(self, a: Slot, parts: list[str]) -> str:
         kind = "character(9) :: " if a.kind.base == "str" else ""

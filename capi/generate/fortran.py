@@ -12,7 +12,7 @@ import re
 import textwrap
 
 from .model import Enum, Kind, SchemaError
-from .plan import REFLECTED, Call, Class, Hook, Plan, Result, Slot
+from .plan import Call, Class, Hook, Operator, Plan, Result, Slot
 from .text import GENERATED
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
@@ -99,7 +99,8 @@ subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
 def generate(plan: Plan) -> dict[str, str]:
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
     functions = [c for c in (*plan.calls, *plan.arrays) if not is_method(c)]
-    operators = [_operator(c) for c in plan.calls if _sign(c)]
+    signs = [o for c in plan.classes for o in c.operators if o.name in OPERATORS]
+    operators = [_operator(o) for o in signs]
     places = [*enumerate(plan.calls), *enumerate(plan.arrays, len(plan.calls) + 2)]
     parts = [
         f"! {GENERATED}",
@@ -216,22 +217,17 @@ end subroutine"""
 # ---- operators
 
 
-def _sign(c: Call) -> str:
-    return "" if c.returns_this else OPERATORS.get(c.function.operator, "")
-
-
-def _operator(c: Call) -> tuple[str, str]:
+def _operator(o: Operator) -> tuple[str, str]:
     """(the interface, the functions behind it)"""
-    name = c.function.name
+    name = o.call.function.name
+    reflected = f"dt_{name}(a, b)"  # where it takes a number in the first place
+    if o.reflected:
+        *before, last = [x.function.name for x in o.reflected]
+        reflected = f"dt_{last}({f'dt_{before[0]}(b)' if before else 'b'}, a)"
     ways = [("type(dt_tensor)", "class(*)", f"dt_{name}(a, b)")]
-    if len(c.required) == 1:
+    ways += [(number, "type(dt_tensor)", reflected) for number in _NUMBERS]
+    if len(o.call.required) == 1:
         ways = [("type(dt_tensor)", "", f"dt_{name}(a)")]
-    elif c.function.operator in REFLECTED:
-        *before, last = REFLECTED[c.function.operator]
-        b = f"dt_{before[0]}(b)" if before else "b"
-        ways += [(number, "type(dt_tensor)", f"dt_{last}({b}, a)") for number in _NUMBERS]
-    else:  # it takes a number in the first place
-        ways += [(number, "type(dt_tensor)", f"dt_{name}(a, b)") for number in _NUMBERS]
     functions = [
         f"function op_{name}_{i}({'a, b' if b else 'a'}) result(out)\n"
         f"  {a}, intent(in) :: a\n"
@@ -240,7 +236,8 @@ def _operator(c: Call) -> tuple[str, str]:
         for i, (a, b, value) in enumerate(ways)
     ]
     names = [f"op_{name}_{i}" for i in range(len(ways))]
-    interface = f"interface operator({_sign(c)})\n  procedure {', '.join(names)}\nend interface"
+    head = f"interface operator({OPERATORS[o.name]})"
+    interface = f"{head}\n  procedure {', '.join(names)}\nend interface"
     return interface, "\n".join(functions)
 
 

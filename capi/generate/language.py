@@ -40,7 +40,6 @@ class Language:
     count = entry = same = backward = grad = ""
     takes_one = False  # one number where a list is meant
     line = staticmethod(call)
-    text = staticmethod(json.dumps)
     element = staticmethod(_number)
     word = staticmethod(str)  # an argument's name
     operators: ClassVar[dict[str, str]] = {}  # by Python's special methods
@@ -49,15 +48,18 @@ class Language:
     from_lists = to_lists = ""  # of lists in lists: what makes a tensor, and what it gives back
     braces = open = ""  # a list; what is absent where that is not the default
     fails = ""  # the check of a sentence, and what fails
+    gets = ""  # the statement that keeps results: their names, the call
+    closing: tuple[str, ...] = ()  # what comes after all cases
 
     # What stories need.
     tells_stories = False
+    learns_kinds = False  # while it runs: a value that does not fit can be given
     callbacks_fail = True  # what the user's function raises is the error of the call
     absent = ""  # that a variable holds nothing
     path = "{}"  # of a file
     user = ("", "")  # the lines around a function of the user's: its name, what it takes
     gives, raises = "return {}", ""
-    hook = "{}"  # the name of a function of the user's
+    functions = 0  # how many of the user's were printed: each has a number
     scopes: ClassVar[dict[str, tuple[str, str]]] = {}  # the lines around steps
     none = ""  # where autocast takes a dtype
     loop = ("", "")  # the lines around what is done many times
@@ -73,7 +75,7 @@ class Language:
         return "\n".join([self.top, *cases, *self.bottom(len(cases))]) + "\n"
 
     def bottom(self, count: int) -> list[str]:
-        return []
+        return [*self.closing]
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         body = "\n".join(self.indent + line for line in lines)
@@ -139,6 +141,15 @@ class Language:
         lines = [self.assigned.format(made), *self.expect("result", x)]
         return [*lines, self.same.format(self.to_lists.format("result"), self.raw(data))]
 
+    def text(self, words: str) -> str:
+        return json.dumps(words, ensure_ascii=False).replace("\\u0000", "\\x00")
+
+    def enum(self, name: str, value: str) -> str:
+        return self.text(value)
+
+    def list(self, a: Slot, parts: list[str]) -> str:
+        return self.braces.format(", ".join(parts))
+
     def raw(self, value) -> str:
         """A value by itself, where the language has no type that it must be of."""
         if isinstance(value, dict):
@@ -200,6 +211,17 @@ class Language:
     def names(self, c: Call) -> list[str]:
         return [r.name for r in c.results] if len(c.results) > 1 else ["result"]
 
+    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
+        return [self.fails.format(self.text(message), self.expression(c, values))]
+
+    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        call = self.expression(c, values)
+        return [self.gets.format(", ".join(names), call) if names else call]
+
+    def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        """Runs a call of which these results are wanted."""
+        return self.run(c, names, values)
+
     def expect(self, name: str, expected) -> list[str]:
         if isinstance(expected, list):
             lines = [self.count.format(name, len(expected))]
@@ -215,7 +237,7 @@ class Language:
 
     def compiles(self, kind: Kind, value) -> bool:
         """Whether a value that does not fit can be given at all."""
-        return False
+        return self.learns_kinds
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         head, tail = self.user

@@ -210,10 +210,20 @@ class Overloads:
 
 
 @dataclass(frozen=True)
+class Operator:
+    """A call that is an operator of its class."""
+
+    name: str  # Python's special method
+    call: Call
+    reflected: tuple[Call, ...]  # of REFLECTED; none where the first operand may be a number anyway
+
+
+@dataclass(frozen=True)
 class Class:
     handle: Handle
     methods: tuple[Overloads, ...]
     properties: tuple[Call, ...]
+    operators: tuple[Operator, ...]
 
     @property
     def name(self) -> str:
@@ -313,7 +323,19 @@ def _class(handle: Handle, calls: tuple[Call, ...]) -> Class:
     own = [call for call in calls if call.function.method == handle.name]
     methods = [(call.member, call) for call in own if not call.function.as_property]
     properties = tuple(call for call in own if call.function.as_property)
-    return Class(handle, _overloads(handle.name, methods), properties)
+    operators = [c for c in own if c.function.operator and not c.returns_this]
+    return Class(
+        handle,
+        _overloads(handle.name, methods),
+        properties,
+        tuple(_operator(call, calls) for call in operators),
+    )
+
+
+def _operator(call: Call, calls: tuple[Call, ...]) -> Operator:
+    by_name = {c.function.name: c for c in calls}
+    name = call.function.operator
+    return Operator(name, call, tuple(by_name[x] for x in REFLECTED.get(name, ())))
 
 
 def _namespaces(calls: tuple[Call, ...]) -> tuple[Namespace, ...]:

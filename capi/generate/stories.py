@@ -40,7 +40,6 @@ class Story:
     def __init__(self, plan: Plan, language, name: str):
         self.plan, self.language, self.name = plan, language, name
         self.kinds: dict[str, Kind] = {}
-        self.hooks = 0
 
     def lines(self, steps: list[dict]) -> list[str]:
         return [line for step in steps for line in self.step(step)]
@@ -144,8 +143,8 @@ class Story:
         if gives is not None:
             result = hook.results[0]
             back = inside.value(Slot(Argument(result.name, result.kind), ()), gives, body)
-        self.hooks += 1
-        name = self.language.hook.format(f"hook{self.hooks}")
+        self.language.functions += 1
+        name = f"hook{self.language.functions}"
         lines += self.language.function(name, hook, body, back, function["raises"])
         return name
 

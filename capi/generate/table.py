@@ -82,7 +82,7 @@ class _Table:
             parts += [self.adapter(c), self.function(c)]
         for c in self.plan.arrays:
             parts += [self.adapter(c, f"dtt_{c.member or c.free}"), self.function(c)]
-        parts += [*self.lists(), self.functions(), self.handles()]
+        parts += [*self.lists(), self.functions(), self.handles(), self.names()]
         return "\n".join(parts)
 
     def groups(self):
@@ -308,6 +308,29 @@ class _Table:
     def handles(self) -> str:
         rows = [f"  &dtt_handle_{c.name}," for c in self.plan.classes]
         return "\n".join(["const dtt_handle* const dtt_handles[] = {", *rows, "  NULL};\n"])
+
+    def names(self) -> str:
+        """The rows of dtt_names, in the order of table.h."""
+        rows = [
+            ("method", "tensor", "tolist", "dtt_tolist"),
+            ("function", "torch", "tensor", "dtt_tensor"),
+        ]
+        for c in self.plan.classes:
+            rows += [("method", c.name, g.name, g.calls[0]) for g in c.methods]
+            rows += [("property", c.name, x.member, x) for x in c.properties]
+            for o in c.operators:
+                rows += [("operator", c.name, o.name, o.call)]
+                rows += [("reflected", c.name, o.name, x) for x in o.reflected]
+        for n in self.plan.namespaces:
+            rows += [("function", n.path, g.name, g.calls[0]) for g in n.functions]
+        dtypes = next(e for e in self.plan.enums if e.name == "dtype")
+        rows += [("word", "torch", v.name, "") for v in dtypes.values]
+        lines = []
+        for how, where, name, c in rows:
+            function = f"&function_{c.function.name}" if isinstance(c, Call) else f"&{c}"
+            lines.append(f'  {{"{how}", "{where}", "{name}", {function if c else "NULL"}}},')
+        head = "static __attribute__((unused)) const dtt_name dtt_names[] = {"
+        return "\n".join([head, *lines, "  {NULL, NULL, NULL, NULL}};\n"])
 
 
 def result_cells(r: Result) -> int:

@@ -50,11 +50,11 @@ class TwoSteps {
     const ReducePlan plan = make_plan(on.x, on.y, nullptr, engine.value_bytes, true);
     const Axis inner = plan.reduced.inner();
     if (plan.columns || plan.reduced.n < 2 || inner.size > kLongest || plan.work() < kLeast) return;
-    Axes outer;  // z says what is reduced
+    Axes outer;  // there is no second output: z marks the axes that are reduced
     for (int d = 0; d < plan.kept.n; ++d) insert_by_stride(&outer, plan.kept.axis[d]);
     for (int d = 0; d + 1 < plan.reduced.n; ++d) {
       Axis axis = plan.reduced.axis[d];
-      axis.z = 1;
+      axis.z = kIsReduced;
       insert_by_stride(&outer, axis);
     }
     x_ = view_of(on.x, outer.n + 1), y_ = view_of(on.y, outer.n + 1);
@@ -64,7 +64,8 @@ class TwoSteps {
     bytes_ = engine.value_bytes;
     for (int d = outer.n - 1; d >= 0; --d) {
       const Axis& axis = outer.axis[d];
-      set(d, axis.size, axis.x, bytes_ / engine.value_bytes, axis.z ? 1 : axis.size, axis.y);
+      set(d, axis.size, axis.x, bytes_ / engine.value_bytes, axis.z == kIsReduced ? 1 : axis.size,
+          axis.y);
       bytes_ *= axis.size;
     }
     bytes_ = ceil_div(bytes_, 64) * 64;
@@ -99,6 +100,7 @@ class TwoSteps {
 
  private:
   static constexpr int64_t kLongest = 256, kLeast = 256;
+  static constexpr int64_t kIsReduced = 1;
 
   static dt_view view_of(const dt_view& from, int dims) {
     dt_view view = from;

@@ -133,22 +133,22 @@ struct OpenSpan {
   const Sums& sums;
   float* table;
   uint32_t chunk;
-  uint32_t first = 0;        // key
-  float* left_to = nullptr;  // null: the sums are y's
+  uint32_t first = 0;     // key
+  float* part = nullptr;  // where the sums of a span go that other chunks share; null: to y
 
   // `position`: the first of the span in the chunk.
   __device__ __forceinline__ void open(uint32_t position) {
     const uint32_t span = sums.span_of(position), last = sums.end_of(chunk) - 1;
     first = span << sums.shape.low_bits;
-    left_to = nullptr;
+    part = nullptr;
     const int64_t slot = static_cast<int64_t>(chunk) << sums.shape.low_bits;
     if (sums.began_before(position))
-      left_to = sums.heads + slot;
+      part = sums.heads + slot;
     else if (sums.span_of(last) == span && sums.goes_on(last))
-      left_to = sums.tails + slot;
+      part = sums.tails + slot;
     // What gets no term stays as it is, since -0 is what may be added to everything.
     for (uint32_t i = threadIdx.x % kWarp; i < sums.shape.span(); i += kWarp) {
-      const bool is_there = left_to == nullptr && first + i < sums.shape.nowhere;
+      const bool is_there = part == nullptr && first + i < sums.shape.nowhere;
       table[i] = is_there ? static_cast<float>(sums.at(first + i)) : -0.0f;
     }
     __syncwarp();
@@ -156,8 +156,8 @@ struct OpenSpan {
   __device__ __forceinline__ void close() const {
     __syncwarp();
     for (uint32_t i = threadIdx.x % kWarp; i < sums.shape.span(); i += kWarp) {
-      if (left_to != nullptr)
-        left_to[i] = table[i];
+      if (part != nullptr)
+        part[i] = table[i];
       else if (first + i < sums.shape.nowhere)
         sums.at(first + i) = static_cast<typename Sums::Value>(table[i]);
     }

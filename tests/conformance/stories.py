@@ -4,7 +4,7 @@ language has these tests for nothing.
 
 A story is a list of steps over variables; a variable has one value, and every one is used. A step that a
 language cannot say (`wrong`, `loosely`: its compiler refuses it; `scope`: it has no such function) is left out
-there, and a story whose point it cannot say."""
+there, and a story whose point it cannot say. There are two GPUs, those of tests/cuda/fake_devices.cpp."""
 
 
 def call(fn, *names, error="", wrong="", **args):
@@ -552,5 +552,16 @@ STORIES = {
         less("allocated", 200 << 20),
         less("reserved", 1 << 30),
         less("peak", 300 << 20),
+    ],
+    "garbage does not pile up on any device": [
+        repeat(
+            400,
+            call("zeros", size=[512, 512], device="cuda:0"),
+            call("zeros", size=[512, 512], device="cuda:1"),
+        ),
+        call("memory_stats", "first", device="cuda:0"),
+        less("first", 200 << 20),
+        call("memory_stats", "second", device="cuda:1"),
+        less("second", 200 << 20),
     ],
 }

@@ -2649,14 +2649,14 @@ contains
     type(tensor) :: a_second
     current = '215 hooks'
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
-    a_tenfold = a_x%register_hook(case_215_hook1)
+    a_tenfold = a_x%register_hook(hook1)
     a_loss_of = mul(a_x, 1)
     a_loss = sum(a_loss_of)
     call a_loss%backward()
     a_first = a_x%grad()
     call expect(a_first, dtype_float32, [integer :: 2], [real(real64) :: 10.0d0, 10.0d0])
     call a_tenfold%remove()
-    rest_2_out = a_x%register_hook(case_215_hook2)
+    rest_2_out = a_x%register_hook(hook2)
     a_plain_of = mul(a_x, 1)
     a_plain = sum(a_plain_of)
     call a_plain%backward()
@@ -2664,7 +2664,7 @@ contains
     call expect(a_second, dtype_float32, [integer :: 2], [real(real64) :: 11.0d0, 11.0d0])
   end subroutine
 
-  subroutine case_215_hook1(a_grad, a_out)
+  subroutine hook1(a_grad, a_out)
     type(tensor), intent(in) :: a_grad
     type(tensor), intent(inout) :: a_out
     type(tensor) :: a_more
@@ -2672,7 +2672,7 @@ contains
     a_out = a_more
   end subroutine
 
-  subroutine case_215_hook2(a_grad, a_out)
+  subroutine hook2(a_grad, a_out)
     type(tensor), intent(in) :: a_grad
     type(tensor), intent(inout) :: a_out
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
@@ -2689,7 +2689,7 @@ contains
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_bare = detach(a_x)
     a_y = square(a_bare)
-    a_out = custom_function('Square', [a_x], [a_y], [a_x], case_216_hook1)
+    a_out = custom_function('Square', [a_x], [a_y], [a_x], hook3)
     call expect_true(size(a_out) == 1, 'size')
     a_loss = sum(a_out(1))
     call a_loss%backward()
@@ -2697,7 +2697,7 @@ contains
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 4.0d0, 6.0d0])
   end subroutine
 
-  subroutine case_216_hook1(a_grads, a_saved, a_out)
+  subroutine hook3(a_grads, a_saved, a_out)
     type(tensor), dimension(:), intent(in) :: a_grads
     type(tensor), dimension(:), intent(in) :: a_saved
     type(tensor), allocatable, dimension(:), intent(out) :: a_out
@@ -2784,10 +2784,10 @@ contains
     a_all = safetensors_names('some')
     call expect_true(all(a_all == [character(9) :: 'a', 'é']), 'a value')
     block
-      call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=case_219_hook1, stat=stat, errmsg=message)
+      call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=hook4, stat=stat, errmsg=message)
       call expect_error('save_safetensors: the progress function asked to stop after 0 of 8 bytes')
     end block
-    call load_safetensors('some', a_again, a_whole, progress=case_219_hook2)
+    call load_safetensors('some', a_again, a_whole, progress=hook5)
     call expect_true(all(a_again == [character(9) :: 'a', 'é']), 'a value')
     call expect_true(size(a_whole) == 2, 'size')
     call save_safetensors(' ''odd''"%s', [character(9) :: 'a'], [a_x])
@@ -2808,7 +2808,7 @@ contains
     end block
   end subroutine
 
-  subroutine case_219_hook1(a_done, a_total, a_stop)
+  subroutine hook4(a_done, a_total, a_stop)
     integer(int64), intent(in) :: a_done
     integer(int64), intent(in) :: a_total
     logical, intent(out) :: a_stop
@@ -2816,7 +2816,7 @@ contains
     a_stop = .true.
   end subroutine
 
-  subroutine case_219_hook2(a_done, a_total, a_stop)
+  subroutine hook5(a_done, a_total, a_stop)
     integer(int64), intent(in) :: a_done
     integer(int64), intent(in) :: a_total
     logical, intent(out) :: a_stop
@@ -2875,6 +2875,27 @@ contains
     call expect_true(a_allocated < 209715200 .eqv. .true., 'the result')
     call expect_true(a_reserved < 1073741824 .eqv. .true., 'the result')
     call expect_true(a_peak < 314572800 .eqv. .true., 'the result')
+  end subroutine
+
+  subroutine case_222()
+    integer :: i
+    type(tensor) :: rest_4_out
+    type(tensor) :: rest_5_out
+    integer(int64) :: a_first
+    integer(int64) :: rest_6_reserved
+    integer(int64) :: rest_6_peak
+    integer(int64) :: a_second
+    integer(int64) :: rest_7_reserved
+    integer(int64) :: rest_7_peak
+    current = '222 garbage does not pile up on any device'
+    do i = 1, 400
+      rest_4_out = zeros([512, 512], device='cuda:0')
+      rest_5_out = zeros([512, 512], device='cuda:1')
+    end do
+    call memory_stats(a_first, rest_6_reserved, rest_6_peak, device='cuda:0')
+    call expect_true(a_first < 209715200 .eqv. .true., 'the result')
+    call memory_stats(a_second, rest_7_reserved, rest_7_peak, device='cuda:1')
+    call expect_true(a_second < 209715200 .eqv. .true., 'the result')
   end subroutine
 end module
 
@@ -3103,5 +3124,6 @@ program conformance_test
   call case_219()
   call case_220()
   call case_221()
+  call case_222()
   print '(a)', 'passed'
 end program

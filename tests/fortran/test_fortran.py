@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from building import ROOT, run
+from building import FAKE_DEVICES, ROOT, run
 from fortran_program import program
 
 HERE = ROOT / "tests" / "fortran"
@@ -16,7 +16,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.parametrize("name", ["conformance_test", "wrapper_test"])
 def test_program(name, tmp_path):
-    assert run(program(HERE / "check.f90", HERE / f"{name}.f90"), at=tmp_path) == "passed\n"
+    made = program(HERE / "check.f90", HERE / f"{name}.f90")
+    assert run(made, at=tmp_path, **FAKE_DEVICES) == "passed\n"
 
 
 def test_nothing_is_freed_twice_or_lost():

@@ -1515,7 +1515,7 @@ func Test174_errors(t *testing.T) {
 	a_linear, err := dt.NnLinear(2, 2)
 	check(t, err)
 	{
-		err := a_linear.Cuda(dt.ModuleCudaOptions{Device: dt.Device{Type: dt.DeviceTypeCpu}})
+		err := a_linear.Cuda(dt.ModuleCudaOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
 		expectError(t, err, "cuda: Invalid device, must be cuda device")
 	}
 	{
@@ -1564,12 +1564,12 @@ func Test175_what_is_not_given_is_the_default(t *testing.T) {
 	same(t, a_number, 2.0)
 	a_device, err := a_x.Device()
 	check(t, err)
-	same(t, a_device, dt.Device{Type: dt.DeviceTypeCpu})
-	a_there, err := dt.Zeros([]int{1}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCpu}})
+	same(t, a_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
+	a_there, err := dt.Zeros([]int{1}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
 	check(t, err)
 	a_same_device, err := a_there.Device()
 	check(t, err)
-	same(t, a_same_device, dt.Device{Type: dt.DeviceTypeCpu})
+	same(t, a_same_device, dt.Device{Type: dt.DeviceTypeCpu, Index: 0})
 	a_none, err := dt.ToInts(a_there)
 	check(t, err)
 	same(t, a_none, []int{0})
@@ -1713,10 +1713,10 @@ func Test180_hooks(t *testing.T) {
 
 func Test181_a_hook_that_fails(t *testing.T) {
 	a_x := dt.Must(dt.FromNumbers([]float64{2, 3}, dt.FromNumbersOptions{Size: []int{2}, Dtype: dt.Float32, RequiresGrad: true}))
-	hook1 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
+	hook3 := func(a_grad *dt.Tensor) (*dt.Tensor, error) {
 		return nil, errors.New("not today")
 	}
-	a_failing, err := a_x.RegisterHook(hook1)
+	a_failing, err := a_x.RegisterHook(hook3)
 	check(t, err)
 	a_loss, err := a_x.Sum()
 	check(t, err)
@@ -1741,14 +1741,14 @@ func Test182_a_function_of_one_s_own(t *testing.T) {
 	check(t, err)
 	a_y, err := a_bare.Square()
 	check(t, err)
-	hook1 := func(a_grads []*dt.Tensor, a_saved []*dt.Tensor) ([]*dt.Tensor, error) {
+	hook4 := func(a_grads []*dt.Tensor, a_saved []*dt.Tensor) ([]*dt.Tensor, error) {
 		a_twice, err := a_saved[0].Mul(2)
 		check(t, err)
 		a_grad, err := a_grads[0].Mul(a_twice)
 		check(t, err)
 		return []*dt.Tensor{a_grad}, nil
 	}
-	a_out, err := dt.CustomFunction("Square", []*dt.Tensor{a_x}, []*dt.Tensor{a_y}, []*dt.Tensor{a_x}, hook1)
+	a_out, err := dt.CustomFunction("Square", []*dt.Tensor{a_x}, []*dt.Tensor{a_y}, []*dt.Tensor{a_x}, hook4)
 	check(t, err)
 	same(t, len(a_out), 1)
 	a_loss, err := a_out[0].Sum()
@@ -1821,39 +1821,39 @@ func Test185_files(t *testing.T) {
 	check(t, err)
 	a_y, err := dt.Ones([]int{2})
 	check(t, err)
-	check(t, dt.SaveSafetensors(file("some"), []string{"a", "\u00e9"}, []*dt.Tensor{a_x, a_y}))
-	a_names, a_tensors, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Only: []string{"\u00e9"}})
+	check(t, dt.SaveSafetensors(file("some"), []string{"a", "é"}, []*dt.Tensor{a_x, a_y}))
+	a_names, a_tensors, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Only: []string{"é"}})
 	check(t, err)
-	same(t, a_names, []string{"\u00e9"})
+	same(t, a_names, []string{"é"})
 	expect(t, a_tensors[0], dt.Float32, []int{2}, []float64{1, 1})
 	a_all, err := dt.SafetensorsNames(file("some"))
 	check(t, err)
-	same(t, a_all, []string{"a", "\u00e9"})
+	same(t, a_all, []string{"a", "é"})
 	{
-		hook1 := func(a_done int, a_total int) (bool, error) {
+		hook5 := func(a_done int, a_total int) (bool, error) {
 			same(t, a_total, 8)
 			return true, nil
 		}
-		err := dt.SaveSafetensors(file("some"), []string{"c"}, []*dt.Tensor{a_y}, dt.SaveSafetensorsOptions{Progress: hook1})
+		err := dt.SaveSafetensors(file("some"), []string{"c"}, []*dt.Tensor{a_y}, dt.SaveSafetensorsOptions{Progress: hook5})
 		expectError(t, err, "save_safetensors: the progress function asked to stop after 0 of 8 bytes")
 	}
-	hook2 := func(a_done int, a_total int) (bool, error) {
+	hook6 := func(a_done int, a_total int) (bool, error) {
 		return false, nil
 	}
-	a_again, a_whole, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Progress: hook2})
+	a_again, a_whole, err := dt.LoadSafetensors(file("some"), dt.LoadSafetensorsOptions{Progress: hook6})
 	check(t, err)
-	same(t, a_again, []string{"a", "\u00e9"})
+	same(t, a_again, []string{"a", "é"})
 	same(t, len(a_whole), 2)
 	check(t, dt.SaveSafetensors(file(" 'odd'\"%s"), []string{"a"}, []*dt.Tensor{a_x}))
 	a_odd, err := dt.SafetensorsNames(file(" 'odd'\"%s"))
 	check(t, err)
 	same(t, a_odd, []string{"a"})
 	{
-		err := dt.SaveSafetensors("a\u0000b", []string{"a"}, []*dt.Tensor{a_x})
+		err := dt.SaveSafetensors("a\x00b", []string{"a"}, []*dt.Tensor{a_x})
 		expectError(t, err, "'path' has an embedded null character")
 	}
 	{
-		err := dt.SaveSafetensors(file("none"), []string{"a\u0000b"}, []*dt.Tensor{a_x})
+		err := dt.SaveSafetensors(file("none"), []string{"a\x00b"}, []*dt.Tensor{a_x})
 		expectError(t, err, "'names' has an embedded null character")
 	}
 	{
@@ -1863,26 +1863,26 @@ func Test185_files(t *testing.T) {
 }
 
 func Test186_memory_that_runs_out(t *testing.T) {
-	hook1 := func(a_bytes int) (bool, error) {
+	hook7 := func(a_bytes int) (bool, error) {
 		return false, errors.New("not today")
 	}
-	check(t, dt.SetMemoryHook(hook1))
+	check(t, dt.SetMemoryHook(hook7))
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
 		expectError(t, err, "not today")
 	}
-	hook2 := func(a_bytes int) (bool, error) {
+	hook8 := func(a_bytes int) (bool, error) {
 		return true, nil
 	}
-	check(t, dt.SetMemoryHook(hook2))
+	check(t, dt.SetMemoryHook(hook8))
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
 		expectError(t, err, "you tried to allocate")
 	}
-	hook3 := func(a_bytes int) (bool, error) {
+	hook9 := func(a_bytes int) (bool, error) {
 		return false, errors.New("tomorrow")
 	}
-	check(t, dt.SetMemoryHook(hook3))
+	check(t, dt.SetMemoryHook(hook9))
 	check(t, dt.RemoveMemoryHook())
 	{
 		_, err := dt.Zeros([]int{288230376151711744})
@@ -1936,4 +1936,23 @@ func Test188_garbage_does_not_pile_up(t *testing.T) {
 	same(t, a_allocated < 209715200, true)
 	same(t, a_reserved < 1073741824, true)
 	same(t, a_peak < 314572800, true)
+}
+
+func Test189_garbage_does_not_pile_up_on_any_device(t *testing.T) {
+	for i := 0; i < 400; i++ {
+		{
+			_, err := dt.Zeros([]int{512, 512}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 0}})
+			check(t, err)
+		}
+		{
+			_, err := dt.Zeros([]int{512, 512}, dt.ZerosOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 1}})
+			check(t, err)
+		}
+	}
+	a_first, _, _, err := dt.MemoryStats(dt.MemoryStatsOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 0}})
+	check(t, err)
+	same(t, a_first < 209715200, true)
+	a_second, _, _, err := dt.MemoryStats(dt.MemoryStatsOptions{Device: dt.Device{Type: dt.DeviceTypeCuda, Index: 1}})
+	check(t, err)
+	same(t, a_second < 209715200, true)
 }

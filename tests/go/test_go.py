@@ -4,7 +4,7 @@ import shutil
 import zlib
 
 import pytest
-from building import BUILD, ROOT, run
+from building import BUILD, FAKE_DEVICES, ROOT, run
 
 # Go compiles again what has changed in a package's own folder: of the table it has to be told.
 TABLE = zlib.crc32(b"".join(p.read_bytes() for p in sorted((ROOT / "wrappers/table").iterdir())))
@@ -24,5 +24,6 @@ pytestmark = pytest.mark.skipif(
 @pytest.mark.parametrize("command", ["go test ./...", "go vet ./...", "gofmt -l ."])
 def test_go(folder, command):
     """Recorded calls, errors, callbacks, goroutines; pointers are checked as strictly as Go can."""
-    printed = run(*command.split(), at=ROOT / folder, GODEBUG="cgocheck=2", **LINKED)
+    strictly = {"GODEBUG": "cgocheck=2"} | FAKE_DEVICES | LINKED
+    printed = run(*command.split(), at=ROOT / folder, **strictly)
     assert command != "gofmt -l ." or not printed

@@ -32,6 +32,7 @@ check.case("indices", function()
   check.same(at("1, 1:").shape, {2, 4})
   check.same(at({}).shape, {2, 3, 4})
   check.error("valid indices (got function)", at, {print})
+  check.error("valid indices (got table)", at, {{n = 1}})
   check.error("tensor: an element is a string", dt.tensor, {"x"})
 end)
 
@@ -63,8 +64,10 @@ check.case("errors in callbacks", function()
   local hook = y:register_hook(function() return 7 end)
   check.error("'result' must be tensor, not number", y.backward, y * 1)
   hook:remove()
-  local problem = {} -- any value can be an error, and comes back as it was
-  y:register_hook(function() error(problem) end)
+  local problem = 7 -- any value can be an error, and comes back as it was
+  y:register_hook(function() error(problem, 0) end)
+  check.same(select(2, pcall(y.backward, y * 1)), 7)
+  problem = {}
   for i = 1, 300 do check.same(i, i) end -- LuaJIT has compiled it by now
   for _ = 1, 300 do
     local ok, got = pcall(y.backward, y * 1)

@@ -188,6 +188,7 @@ func give(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) 
 		giveList(f, item, first, v)
 	case v.Kind() == reflect.Struct:
 		at[0], at[1] = uint64(v.Interface().(Device).Type), uint64(v.Interface().(Device).Index)
+		C.dtt_note_device(&pressure.seen, C.int64_t(at[0]), C.int64_t(at[1]))
 	default:
 		at[0] = bits(f, item, v)
 		if isAny {

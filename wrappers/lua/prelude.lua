@@ -1,55 +1,67 @@
--- The part of the Lua module that is about Lua: classes, operators, indices, tables in and out. It
--- is printed behind a table `names`, which says where in the table of functions each one is.
-local call, metatable, collect, live_handles = ...
+-- The part of the Lua module that is about Lua: names, classes, operators, indices, scopes. row(i)
+-- says where a function is found, with the words of wrappers/table/table.h. It is printed behind
+-- `keywords`, the words of Lua's own.
+local row, metatables, collect, live_handles = ...
 
-local function bind(places)
-  local functions = {}
-  for name, place in pairs(places) do functions[name] = call(place) end
-  return functions
+local classes = {}
+for name, meta in pairs(metatables) do
+  classes[name] = {meta = meta, method = {}, property = {}, operator = {}, reflected = {}}
 end
 
 -- torch, torch.nn, torch.nn.functional, ...
-local torch = {}
-for path, places in pairs(names.namespaces) do
-  local space = torch
+local torch = {live_handles = live_handles}
+local function space(path)
+  local found = torch
   for part in path:gsub("^torch", ""):gmatch("[^.]+") do
-    space[part] = rawget(space, part) or {}
-    space = space[part]
+    found[part] = found[part] or {}
+    found = found[part]
   end
-  for name, f in pairs(bind(places)) do space[name] = f end
+  return found
+end
+
+for i = 0, math.huge do
+  local how, where, name, f = row(i)
+  if not how then break end
+  local places = classes[where] and classes[where][how] or space(where)
+  local key = keywords[name] and name .. "_" or name -- repeat_
+  local before = how == "reflected" and places[key]
+  places[key] = before and function(x, number) return f(before(x), number) end or f or name
 end
 torch.nn.functional = torch.functional
-torch.live_handles = live_handles
-for _, name in ipairs(names.dtypes) do torch[name] = name end
+
+-- ---- classes
 
 -- x[2], x["1:3"], x[{0, "1:", {1, 3}, mask}]: what is no name is an index.
 local function is_index(key)
   return type(key) ~= "string" or key == "..." or key == "None" or key:find(":", 1, true) ~= nil
 end
 
--- ---- classes
+-- Python's special methods as Lua's. Of comparisons Lua makes truth values.
+local events = {
+  call = "__call", add = "__add", sub = "__sub", mul = "__mul", truediv = "__div", mod = "__mod",
+  floordiv = "__idiv", pow = "__pow", lshift = "__shl", rshift = "__shr", neg = "__unm",
+  and_ = "__band", or_ = "__bor", xor = "__bxor", invert = "__bnot",
+}
 
--- An operator: forward(a, b), or where a number stands first what the plan says, which are the
--- other functions one after another.
-local function operator(meta, event, forward, first, second)
-  if event == "unm" or event == "bnot" then -- Lua passes the operand twice
+-- An operator that knows where the object stands.
+local function overloaded(meta, operator, forward, reflected)
+  if operator == "neg" or operator == "invert" then -- Lua passes the operand twice
     return function(a) return forward(a) end
   end
-  if not first then return forward end
+  if not reflected then return forward end
   return function(a, b)
     if getmetatable(a) == meta then return forward(a, b) end
-    if second then return second(first(b), a) end
-    return first(b, a)
+    return reflected(b, a)
   end
 end
 
-local function make_class(name, meta, methods, properties)
-  local may_be_index = name == "tensor"
+for name, class in pairs(classes) do
+  local meta, methods, may_be_index = class.meta, class.method, name == "tensor"
 
   function meta.__index(self, key)
     local method = methods[key]
     if method then return method end
-    local property = properties[key]
+    local property = class.property[key]
     if property then return property(self) end
     if may_be_index and is_index(key) then return torch.at(self, key) end
     error(("a %s has no field '%s'"):format(name, tostring(key)), 2)
@@ -63,28 +75,19 @@ local function make_class(name, meta, methods, properties)
     set(self, value)
   end
 
+  for operator, forward in pairs(class.operator) do
+    local reflected = class.reflected[operator]
+    meta[events[operator] or operator] = overloaded(meta, operator, forward, reflected)
+  end
   meta.__name, meta.__gc, meta.__close = name, collect, collect
 end
 
-local tensor, methods -- its metatable and its methods
-for i, class in ipairs(names.classes) do
-  local meta, own = metatable(i - 1), bind(class.methods)
-  make_class(class.name, meta, own, bind(class.properties))
-  for event, places in pairs(class.operators) do
-    local f = bind(places)
-    meta["__" .. event] = operator(meta, event, f[1], f[2], f[3])
-  end
-  if class.name == "tensor" then tensor, methods = meta, own end
-end
-
+local tensor, methods = classes.tensor.meta, classes.tensor.method
 tensor.__eq = methods.is_same -- it has to be true or false in Lua: whether both are one tensor
 tensor.__len = function(a) return methods.size(a, 0) end
 tensor.__tostring = methods.to_string
 
-torch.tensor, methods.tolist = call(names.tensor), call(names.tolist)
-
 -- ---- the module
-
 -- What pcall gave, after `undo`.
 local function finish(undo, ok, ...)
   undo()

@@ -1,33 +1,49 @@
 /* For languages that learn a value's kind while they run: how arguments are read, and results made,
  * by a few words of the language's own, which it defines behind this header.
  *
- * `L` is the language's state. A slot is where it finds a value, such as a place on its stack. */
+ * `L` is the language's state, of a type that it names `dtt_state` before it includes this. A slot
+ * is where it finds a value, such as a place on its stack. */
 #ifndef DUMBTORCH_DYNAMIC_H
 #define DUMBTORCH_DYNAMIC_H
 
 #include "wrappers/table/frame.h"
 
 /* A value that stands for itself; `item` says what is asked for. */
-static dtt_given dtt_look(void* L, const dtt_item* item, int slot);
-static int dtt_is_absent(void* L, int slot);
+static dtt_given dtt_look(dtt_state* L, const dtt_item* item, int slot);
+static int dtt_is_absent(dtt_state* L, int slot);
+static int dtt_is_true(dtt_state* L, int slot);
 /* The word for what is not given. */
 static const char* const dtt_nothing;
-/* Whether a value, the last argument, holds named ones; the next name in it, and the slot of its
- * value, until there are no more. */
-static int dtt_holds_names(void* L, int slot);
-static const char* dtt_next_name(void* L, int slot, int is_first, int* value);
-/* How many entries a list has; -1: the value is none. */
-static int64_t dtt_count(void* L, int slot);
+/* The next name in a list that has names for its entries, and the slot of the entry, until there
+ * are no more. Both are left where they are. */
+static const char* dtt_next_name(dtt_state* L, int slot, int is_first, int* value);
+/* How many entries without names a list has; -1: the value is none. */
+static int64_t dtt_count(dtt_state* L, int slot);
 /* A slot for an entry of a list, until it is let go of. */
-static int dtt_entry(void* L, int slot, int64_t k);
-static void dtt_leave(void* L);
+static int dtt_entry(dtt_state* L, int slot, int64_t k);
+static void dtt_leave(dtt_state* L);
 /* Makes a value: of `v`, which takes the handle at its place, or a list of n. An entry is made
  * behind its list, and put into it. */
-static void dtt_make(void* L, const dtt_given* v, void** handle, int is_entry);
-static void dtt_make_list(void* L, int64_t n);
-static void dtt_put(void* L, int64_t k);
+static void dtt_make(dtt_state* L, const dtt_given* v, void** handle, int is_entry);
+static void dtt_make_list(dtt_state* L, int64_t n);
+static void dtt_put(dtt_state* L, int64_t k);
 
 static __thread dtt_pressure dtt_pressed;
+
+/* The last argument may hold others by name. */
+static inline int dtt_holds_names(dtt_state* L, int slot) {
+  int value;
+  if (dtt_count(L, slot) || !dtt_next_name(L, slot, 1, &value)) return 0;
+  dtt_leave(L); /* the name */
+  dtt_leave(L);
+  return 1;
+}
+
+/* How many entries a list has; -1: the value is none, or its entries have names. */
+static inline int64_t dtt_length(dtt_state* L, int slot) {
+  const int64_t n = dtt_count(L, slot);
+  return !n && dtt_holds_names(L, slot) ? -1 : n;
+}
 
 typedef struct dtt_call_given {
   dtt_frame frame;
@@ -58,7 +74,7 @@ static inline const char* dtt_number_text(dtt_frame* f, int64_t number) {
 static const dtt_item dtt_whole = {"index", NULL, DTT_I64, 0, 0, 0, 0, 0, 0};
 
 /* {start, stop, step}; what is absent, or false, leaves a bound open. */
-static inline const char* dtt_slice(void* L, dtt_frame* f, int slot, int64_t n) {
+static inline const char* dtt_slice(dtt_state* L, dtt_frame* f, int slot, int64_t n) {
   const char* text = n < 2 ? ":" : "";
   int64_t i;
   if (n > 3) dtt_refuse(f, "a slice has at most three numbers");
@@ -74,10 +90,10 @@ static inline const char* dtt_slice(void* L, dtt_frame* f, int slot, int64_t n) 
   return text;
 }
 
-static inline const char* dtt_key_part(void* L, dtt_frame* f, int slot, int is_alone,
+static inline const char* dtt_key_part(dtt_state* L, dtt_frame* f, int slot, int is_alone,
                                        dtt_cell* tensors) {
   const dtt_given v = dtt_look(L, &dtt_whole, slot);
-  const int64_t n = is_alone ? -1 : dtt_count(L, slot);
+  const int64_t n = is_alone ? -1 : dtt_length(L, slot);
   const char* got = v.kind == DTT_F64 ? "a number with a fraction" : v.word;
   if (n >= 0) return dtt_slice(L, f, slot, n);
   if (v.kind == DTT_I64) return dtt_number_text(f, v.value.i);
@@ -95,10 +111,10 @@ static inline const char* dtt_key_part(void* L, dtt_frame* f, int slot, int is_a
 }
 
 /* A key is one item or a list of them. The function's last argument takes its tensors. */
-static inline void dtt_give_key(void* L, dtt_frame* f, int slot, dtt_cell* at) {
+static inline void dtt_give_key(dtt_state* L, dtt_frame* f, int slot, dtt_cell* at) {
   const dtt_item* last = f->function->args + f->function->n_args - 1;
   dtt_cell* tensors = f->args + last->cell;
-  const int64_t n = dtt_count(L, slot), room = n < 0 ? 1 : n;
+  const int64_t n = dtt_length(L, slot), room = n < 0 ? 1 : n;
   const char* text = n < 0 ? NULL : "";
   int64_t i;
   if (!dtt_give_list(f, last, tensors, room)) return;
@@ -116,11 +132,11 @@ static inline void dtt_give_key(void* L, dtt_frame* f, int slot, dtt_cell* at) {
 
 /* A list, or one number for several equal ones. An entry that is absent, or false, is an absent
  * tensor. */
-static inline void dtt_give_entries(void* L, dtt_frame* f, const dtt_item* item, int slot,
+static inline void dtt_give_entries(dtt_state* L, dtt_frame* f, const dtt_item* item, int slot,
                                     dtt_cell* at) {
   const dtt_given one = dtt_look(L, item, slot);
   const int is_alone = item->count && (one.kind == DTT_I64 || one.kind == DTT_F64);
-  const int64_t n = is_alone ? item->count : dtt_count(L, slot);
+  const int64_t n = is_alone ? item->count : dtt_length(L, slot);
   int64_t i;
   if (n < 0) {
     dtt_refuse_kind(f, item, one.word);
@@ -137,7 +153,7 @@ static inline void dtt_give_entries(void* L, dtt_frame* f, const dtt_item* item,
 }
 
 /* What is absent is at its default; false says so where the default is a number. */
-static inline void dtt_give_value(void* L, dtt_frame* f, const dtt_item* item, int slot,
+static inline void dtt_give_value(dtt_state* L, dtt_frame* f, const dtt_item* item, int slot,
                                   dtt_cell* at) {
   dtt_given v;
   if (!slot) return;
@@ -158,7 +174,7 @@ static inline void dtt_give_value(void* L, dtt_frame* f, const dtt_item* item, i
 
 /* Callbacks come last: when their user data has come into being, only another callback can be
  * refused before the library has it. */
-static inline void dtt_give_arguments(void* L, dtt_frame* f) {
+static inline void dtt_give_arguments(dtt_state* L, dtt_frame* f) {
   const dtt_item* args = f->function->args;
   const int n = f->function->n_args;
   int i;
@@ -180,7 +196,7 @@ static inline int dtt_is_named(const dtt_item* item, const char* name) {
 }
 
 /* Finds the function that n values are meant for, from slot `first` on, and their places. */
-static inline void dtt_place(void* L, dtt_frame* f, int first, int n) {
+static inline void dtt_place(dtt_state* L, dtt_frame* f, int first, int n) {
   const char* names[DTT_MAX_ARGS];
   int values[DTT_MAX_ARGS], *slots = dtt_slots(f), n_names = 0, i, k, at;
   const dtt_function* function = f->function;
@@ -217,7 +233,7 @@ static inline void dtt_place(void* L, dtt_frame* f, int first, int n) {
 /* ---- results */
 
 /* Makes the value of a result, or of what a callback is given. */
-static inline void dtt_take(void* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
+static inline void dtt_take(dtt_state* L, dtt_frame* f, const dtt_item* item, dtt_cell* at) {
   const int cells = item->kind == DTT_STR ? 2 : 1;
   dtt_cell* entry = (dtt_cell*)at->p;
   dtt_given v;
@@ -252,8 +268,8 @@ typedef struct dtt_nest {
 } dtt_nest;
 
 /* The sizes, by the first entry of each level. */
-static inline void dtt_measure(void* L, int slot, dtt_nest* nest) {
-  const int64_t n = dtt_count(L, slot);
+static inline void dtt_measure(dtt_state* L, int slot, dtt_nest* nest) {
+  const int64_t n = dtt_length(L, slot);
   if (n < 0 || nest->n_sizes == 64) return;
   nest->size[nest->n_sizes++] = n;
   if (!n) return;
@@ -261,9 +277,10 @@ static inline void dtt_measure(void* L, int slot, dtt_nest* nest) {
   dtt_leave(L);
 }
 
-static inline void dtt_read_nest(void* L, dtt_frame* f, int slot, int64_t dim, dtt_nest* nest) {
+static inline void dtt_read_nest(dtt_state* L, dtt_frame* f, int slot, int64_t dim,
+                                 dtt_nest* nest) {
   static const dtt_item any = {"data", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0};
-  const int64_t n = dtt_count(L, slot);
+  const int64_t n = dtt_length(L, slot);
   const dtt_given v = dtt_look(L, &any, slot);
   int64_t i;
   if (f->status) return;
@@ -285,7 +302,7 @@ static inline void dtt_read_nest(void* L, dtt_frame* f, int slot, int64_t dim, d
 }
 
 /* The elements into a list: of truth values, whole numbers or reals, what fits them all. */
-static inline void dtt_read_elements(void* L, dtt_frame* f, int slot, dtt_nest* nest,
+static inline void dtt_read_elements(dtt_state* L, dtt_frame* f, int slot, dtt_nest* nest,
                                      dtt_item* item, dtt_cell* at) {
   int64_t i, n = 1;
   dtt_measure(L, slot, nest);
@@ -305,7 +322,7 @@ static inline void dtt_read_elements(void* L, dtt_frame* f, int slot, dtt_nest* 
 
 /* torch.tensor(data, dtype, requires_grad, device). Numbers go through the widest dtype of their
  * kind where another one is asked for. */
-static inline dt_status dtt_from_lists(void* L, dtt_frame* f, dt_tensor** out) {
+static inline dt_status dtt_from_lists(dtt_state* L, dtt_frame* f, dt_tensor** out) {
   dtt_nest nest = {{0}, 0, 0, 0, 0, NULL};
   const dtt_item* args = f->function->args;
   const dtt_cell *dtype = f->args + args[1].cell, *wants_grad = f->args + args[2].cell,
@@ -337,7 +354,7 @@ static inline dt_status dtt_from_lists(void* L, dtt_frame* f, dt_tensor** out) {
   return status;
 }
 
-static inline const dtt_cell* dtt_make_nest(void* L, dtt_kind kind, const dtt_cell* from,
+static inline const dtt_cell* dtt_make_nest(dtt_state* L, dtt_kind kind, const dtt_cell* from,
                                             const int64_t* size, int64_t n_sizes) {
   const dtt_given v = {kind, n_sizes ? (dtt_cell){0} : *from, 0, NULL, NULL};
   int64_t i;
@@ -354,7 +371,7 @@ static inline const dtt_cell* dtt_make_nest(void* L, dtt_kind kind, const dtt_ce
 }
 
 /* x.tolist(): makes the lists. */
-static inline dt_status dtt_to_lists(void* L, dtt_frame* f) {
+static inline dt_status dtt_to_lists(dtt_state* L, dtt_frame* f) {
   int64_t size[DT_TENSOR_MAX_DIMS], n_sizes = 0, n = 1, i;
   dtt_kind kind = DTT_F64;
   dtt_cell* cells;
@@ -378,7 +395,7 @@ static inline dt_status dtt_to_lists(void* L, dtt_frame* f) {
 }
 
 /* Calls with the values that have their places. */
-static inline void dtt_call_values(void* L, dtt_frame* f) {
+static inline void dtt_call_values(dtt_state* L, dtt_frame* f) {
   if (f->status) return;
   if (f->function == &dtt_tolist) {
     f->status = dtt_to_lists(L, f);
@@ -391,7 +408,7 @@ static inline void dtt_call_values(void* L, dtt_frame* f) {
 }
 
 /* Makes the results. */
-static inline void dtt_take_values(void* L, dtt_frame* f) {
+static inline void dtt_take_values(dtt_state* L, dtt_frame* f) {
   const dtt_item* item = f->function->results;
   int i;
   for (i = 0; i < f->function->n_results && !f->status; i++)
@@ -408,6 +425,33 @@ static inline void dtt_end_values(dtt_frame* f) {
   f->function = NULL;
 }
 
+/* ---- callbacks */
+
+/* Makes what the function is given. */
+static inline void dtt_take_given(dtt_state* L, dtt_frame* f) {
+  const dtt_item* item = f->callback->args;
+  int i;
+  for (i = 0; i < f->callback->n_args; i++) dtt_take(L, f, item + i, f->args + 2 * i);
+}
+
+/* What the function gives belongs to the language; the library gets another handle. Where a truth
+ * value is asked for, any value has one. */
+static inline void dtt_give_result(dtt_state* L, dtt_frame* f, int slot) {
+  const dtt_item* item = f->callback->results;
+  if (item->kind == DTT_BOOL)
+    f->results->i = dtt_is_true(L, slot);
+  else
+    dtt_give_value(L, f, item, slot, f->results);
+  if (!f->status) f->status = dtt_give_back(f);
+}
+
+/* What the language has not taken of it. */
+static inline void dtt_release_given(dtt_frame* f) {
+  const dtt_item* item = f->callback->args;
+  int i;
+  for (i = 0; i < f->callback->n_args; i++) dtt_release_rest(item + i, f->args + 2 * i);
+}
+
 /* ---- functions of the user's: two own what is kept of one, the library and the language's state,
  * which may be closed before. Any thread of the system may drop one; the state forgets it later. */
 
@@ -420,10 +464,11 @@ typedef struct dtt_kept {
 typedef struct dtt_keeper {
   dtt_kept* first;
   int64_t until_swept;
+  void* runner; /* of the functions to come */
 } dtt_keeper;
 
 /* The language forgets the function behind `kept`. */
-static void dtt_forget(void* L, const dtt_kept* kept);
+static void dtt_forget(dtt_state* L, const dtt_kept* kept);
 
 static inline void dtt_let_go(dtt_kept* k) {
   if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
@@ -434,7 +479,7 @@ void dtt_drop(void* user_data) {
 }
 
 /* Forgets the functions that the library has dropped, or all; returns how many are left. */
-static inline int64_t dtt_sweep(void* L, dtt_keeper* keeper, int is_closing) {
+static inline int64_t dtt_sweep(dtt_state* L, dtt_keeper* keeper, int is_closing) {
   dtt_kept** at = &keeper->first;
   int64_t left = 0;
   while (*at) {
@@ -453,11 +498,11 @@ static inline int64_t dtt_sweep(void* L, dtt_keeper* keeper, int is_closing) {
 }
 
 /* The user data of a function that the state keeps from now on; NULL if memory runs out. */
-static inline dtt_kept* dtt_keep_function(void* L, dtt_keeper* keeper, void* runner) {
+static inline dtt_kept* dtt_keep_function(dtt_state* L, dtt_keeper* keeper) {
   dtt_kept* k = (dtt_kept*)calloc(1, sizeof *k);
   if (!k) return NULL;
   if (keeper->until_swept-- <= 0) keeper->until_swept = dtt_sweep(L, keeper, 0);
-  k->runner = runner;
+  k->runner = keeper->runner;
   k->next = keeper->first;
   keeper->first = k;
   return k;

@@ -87,6 +87,18 @@ typedef struct dtt_function {
   const struct dtt_function* next; /* ... the overload that needs fewer */
 } dtt_function;
 
+/* Where users find a function, for languages that make their names while they run. `how` is
+ *   "method", "property" of a class: x.relu(), x.shape;
+ *   "operator" of a class, by Python's special methods: "add";
+ *   "reflected" of a class, for number OP object: f(object, number), or g(f(object), number) where
+ *     there are two rows;
+ *   "function" of a namespace, "torch.nn.functional" being called "functional";
+ *   "word" of a namespace: a name that stands for itself, a dtype's. */
+typedef struct dtt_name {
+  const char *how, *where, *name;
+  const dtt_function* function; /* the first of its overloads */
+} dtt_name;
+
 enum { DTT_MAX_ARGS = 32, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
 
 /* Those of the plan, in its order; the last one is NULL. Before it the table has four more
@@ -145,15 +157,16 @@ typedef struct dtt_pressure {
 
 static inline void dtt_note_device(dtt_pressure* p, int64_t type, int64_t index) {
   if (type == DT_DEVICE_TYPE_CUDA && index < 64)
-    p->devices |= (uint64_t)1 << (index < 0 ? 0 : index);
+    __atomic_fetch_or(&p->devices, (uint64_t)1 << (index < 0 ? 0 : index), __ATOMIC_RELAXED);
 }
 
 static inline int64_t dtt_bytes_held(const dtt_pressure* p) {
+  const uint64_t devices = __atomic_load_n(&p->devices, __ATOMIC_RELAXED);
   int64_t sum = 0, reserved, peak, i;
   if (dt_memory_stats(DT_DEVICE_TYPE_CPU, 0, &sum, &reserved, &peak)) return 0;
   for (i = 0; i < 64; i++) {
     int64_t held = 0;
-    if (!(p->devices >> i & 1)) continue;
+    if (!(devices >> i & 1)) continue;
     if (dt_memory_stats(DT_DEVICE_TYPE_CUDA, i, &held, &reserved, &peak)) continue;
     sum += held;
   }
