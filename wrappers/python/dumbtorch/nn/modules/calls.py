@@ -2,29 +2,57 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections import OrderedDict, namedtuple
+from functools import partial
 
-from ...utils.hooks import RemovableHandle
+from ...utils.hooks import Hooks, RemovableHandle, add_hook, hooks_of
 from .backward_hooks import BackwardHooks
 
 # A hook before or after forward; `always`: also where forward fails.
-ForwardHook = namedtuple("ForwardHook", "function with_kwargs always", defaults=(False, False))
+ForwardHook = namedtuple("ForwardHook", "function with_kwargs always")
 
 
-GLOBAL: dict[str, OrderedDict] = {
-    name: OrderedDict()
-    for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-}
+class CallHooks(Hooks):
+    """Hooks around calls. Whoever looks at the dictionary may write a hook into it."""
+
+    def __get__(self, module, cls=None):
+        if module is not None:
+            object.__setattr__(module, "_hooked", True)
+        return super().__get__(module, cls)
+
+
+def _of_all(name: str) -> dict:
+    """A dictionary of the hooks of all modules, which module.py has."""
+    return getattr(sys.modules[f"{__package__}.module"], "_global" + name, {})
 
 
 def _hooks(module, registry: str) -> list:
-    return [*GLOBAL[registry].values(), *(getattr(module, registry) or {}).values()]
+    return [*_of_all(registry).values(), *hooks_of(module, registry).values()]
+
+
+def _forward_hooks(module, registry: str) -> list[ForwardHook]:
+    """Those before or after forward, and of which kind they are."""
+    found = []
+    for look in (_of_all, partial(hooks_of, module)):
+        with_kwargs, always = (look(registry + kind) for kind in ("_with_kwargs", "_always_called"))
+        hooks = look(registry)
+        found += [ForwardHook(hooks[key], key in with_kwargs, key in always) for key in hooks]
+    return found
+
+
+def add_call_hook(
+    look, registry: str, hook, prepend: bool = False, make=RemovableHandle, **kinds: bool
+) -> RemovableHandle:
+    """Adds a hook to the dictionary look(registry), and to those of the kinds that are True."""
+    asked = [look(f"{registry}_{kind}") for kind, wanted in kinds.items() if wanted]
+    return add_hook(look(registry), hook, prepend, asked, make)
 
 
 def call_with_hooks(module, args: tuple, kwargs: dict):
     """module.forward(*args, **kwargs), with what the hooks make of it."""
-    waiting = _hooks(module, "_forward_hooks")
+    waiting = _forward_hooks(module, "_forward_hooks")
     out = None
     try:
         args, kwargs = _before(module, args, kwargs)
@@ -42,7 +70,7 @@ def call_with_hooks(module, args: tuple, kwargs: dict):
 
 
 def _before(module, args: tuple, kwargs: dict) -> tuple:
-    for hook in _hooks(module, "_forward_pre_hooks"):
+    for hook in _forward_hooks(module, "_forward_pre_hooks"):
         if not hook.with_kwargs:
             changed = hook.function(module, args)
             if changed is not None:
@@ -100,17 +128,17 @@ def registered(what: str, module, name: str, value):
 
 def register_module_parameter_registration_hook(hook) -> RemovableHandle:
     """Calls hook(module, name, parameter) when any module gets a parameter; what it returns is registered instead."""
-    return RemovableHandle(_REGISTRATION["parameter"], hook)
+    return add_hook(_REGISTRATION["parameter"], hook)
 
 
 def register_module_buffer_registration_hook(hook) -> RemovableHandle:
     """Calls hook(module, name, buffer) when any module gets a buffer; what it returns is registered instead."""
-    return RemovableHandle(_REGISTRATION["buffer"], hook)
+    return add_hook(_REGISTRATION["buffer"], hook)
 
 
 def register_module_module_registration_hook(hook) -> RemovableHandle:
     """Calls hook(module, name, child) when any module gets a child; what it returns is registered instead."""
-    return RemovableHandle(_REGISTRATION["module"], hook)
+    return add_hook(_REGISTRATION["module"], hook)
 
 
 class _HandleOfAll(RemovableHandle):
@@ -124,25 +152,26 @@ class _HandleOfAll(RemovableHandle):
 def _look_for_hooks() -> None:
     from .module import Module
 
-    Module._hooked = any(GLOBAL.values())
+    registries = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+    Module._hooked = any(_of_all(registry) for registry in registries)
 
 
-def _register(registry: str, hook) -> RemovableHandle:
-    handle = _HandleOfAll(GLOBAL[registry], hook)
+def _register(registry: str, hook, **kinds: bool) -> RemovableHandle:
+    handle = add_call_hook(_of_all, registry, hook, make=_HandleOfAll, **kinds)
     _look_for_hooks()
     return handle
 
 
 def register_module_forward_pre_hook(hook) -> RemovableHandle:
     """Calls hook(module, args) before each module's forward; what it returns replaces args."""
-    return _register("_forward_pre_hooks", ForwardHook(hook))
+    return _register("_forward_pre_hooks", hook)
 
 
 def register_module_forward_hook(
     hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Calls hook(module, args, output) after each module's forward; what it returns replaces output."""
-    return _register("_forward_hooks", ForwardHook(hook, with_kwargs, always_call))
+    return _register("_forward_hooks", hook, with_kwargs=with_kwargs, always_called=always_call)
 
 
 def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
