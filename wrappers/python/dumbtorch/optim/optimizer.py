@@ -84,6 +84,14 @@ _STATE_HOOKS = (
 )  # fmt: skip
 
 
+class _RequiredParameter:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()  # the default of a setting that each group has to have
+
+
 class Optimizer:
     """Base class. Subclasses have a row of the library's, or write step() themselves."""
 
@@ -133,6 +141,10 @@ class Optimizer:
         for p in group["params"]:
             _check_leaf(p)
         for name, value in self.defaults.items():
+            if value is required and name not in group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                )
             group.setdefault(name, value)
         if any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
             raise ValueError(
