@@ -131,7 +131,7 @@ strict_fusion = optimized_execution = fuser = _without_effect
 def _refuse(name: str):
     def refuse(*arguments, **settings):
         raise NotImplementedError(
-            f"jit.{name}: there are no archives of programs; torch.save and torch.load keep a state_dict (docs/files.md)"
+            f"jit.{name}: there are no archives of programs; torch.save keeps a state_dict (docs/files.md)"
         )
 
     refuse.__name__, refuse.__doc__ = name, "Not supported."
