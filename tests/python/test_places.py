@@ -187,3 +187,52 @@ def test_older_profiler():
     with dt.autograd.profiler.profile(enabled=False) as off:
         dt.ones(1)
     assert off.function_events is None
+
+
+def test_benchmark(both):
+    """Times by a clock that ticks once for each look."""
+
+    def run(t):
+        benchmark = importlib.import_module(f"{t.__name__}.utils.benchmark")
+        clock, seen = iter(range(1000)), []
+        words = {"label": "sums", "sub_label": "of two", "description": "here"}
+        named = {"f": t.sum, "seen": seen}
+        timer = benchmark.Timer(
+            "seen.append(f(torch.ones(n)))",
+            "n = 2",
+            timer=lambda: next(clock),
+            globals=named,
+            **words,
+        )
+        one = timer.timeit(50)
+        parts = [
+            getattr(one, name)
+            for name in "mean median times raw_times iqr number_per_run num_threads".split()
+        ]
+        said = [
+            getattr(one, name) for name in "title label sub_label description stmt setup".split()
+        ]
+        table = str(benchmark.Compare([one]))
+        return timer, (parts, said, seen[0].item(), [word in table for word in words.values()])
+
+    (timer, mine), (_, theirs) = both(run)
+    assert mine == theirs
+    several = timer.blocked_autorange(min_run_time=5)
+    assert several.raw_times == [1] * 5 and several.median == 1 / several.number_per_run
+
+
+def test_restored_locations(both, tmp_path):
+    """A map_location of a program's own, made of the usual one."""
+
+    def run(t):
+        place = importlib.import_module(f"{t.__name__}.serialization").default_restore_location
+        t.save({"x": t.arange(3)}, tmp_path / "x.pt")
+        loaded = t.load(
+            tmp_path / "x.pt", map_location=lambda storage, where: place(storage, "cpu")
+        )
+        with pytest.raises(RuntimeError) as error:
+            place(loaded["x"].untyped_storage(), "elsewhere")
+        return loaded["x"].tolist(), str(error.value)
+
+    mine, theirs = both(run)
+    assert mine == theirs

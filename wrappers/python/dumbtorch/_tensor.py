@@ -271,7 +271,7 @@ class Tensor(TensorNames):
 
         if force:
             return _ops.detach(self).cpu().numpy()
-        if self.requires_grad:
+        if self.requires_grad and _ops.is_grad_enabled():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
