@@ -411,3 +411,20 @@ def test_old_names_of_autograd():
         dt.autograd.NestedIOFunction.apply(dt.ones(1))
     with dt.autograd.enforce_grad_layout_policy(False):
         pass
+
+
+def test_unchecked_gradients_and_shared_storages(both):
+    def run(t):
+        p = t.nn.Parameter(t.ones(2))
+        p._grad = t.full((2,), 3.0)
+        t.nn.utils.clip_grad_norm_([p], 1.0)
+        x = t.ones(2)
+        shared = [
+            t.ones(2).share_memory_().storage().is_shared(),
+            x.storage().is_shared(),
+            x.untyped_storage().is_shared(),
+        ]
+        return [round(g, 5) for g in p.grad.tolist()], p._grad is not None, shared
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -148,6 +148,8 @@ class Tensor(TensorNames):
     def grad(self) -> None:
         _ops.tensor_set_grad(self, None)
 
+    _grad = grad  # by which programs set what they do not want to be checked
+
     @property
     def grad_fn(self) -> GradFn | None:
         """What made the tensor, to look at; None for leaves."""
