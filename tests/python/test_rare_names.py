@@ -468,3 +468,22 @@ def test_collating_types_of_ones_own(both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "seed", [0, -1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 1.5, 2**64, -(2**63) - 1]
+)
+def test_seeds_of_64_bits(both, seed):
+    """Negative ones are those of the same bits; what has more bits is refused."""
+
+    def run(t):
+        try:
+            seeds = [t.manual_seed(seed).initial_seed(), t.initial_seed()]
+            seeds.append(t.Generator().manual_seed(int(seed)).initial_seed())
+            first = t.rand(3)
+            return seeds, t.equal(t.manual_seed(seeds[0]) and t.rand(3), first)
+        except (ValueError, RuntimeError) as error:
+            return str(error).rpartition("(): ")[2]
+
+    mine, theirs = both(run)
+    assert mine == theirs
