@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import sys
 import warnings
 from collections import OrderedDict, namedtuple
 from functools import partial
 
-from ...utils.hooks import Hooks, RemovableHandle, add_hook, hooks_of
+from ...utils.hooks import Hooks, RemovableHandle, add_hook
 from .backward_hooks import BackwardHooks
 
 # A hook before or after forward; `always`: also where forward fails.
@@ -23,22 +24,39 @@ class CallHooks(Hooks):
         return super().__get__(module, cls)
 
 
-def _of_all(name: str) -> dict:
-    """A dictionary of the hooks of all modules, which module.py has."""
-    return getattr(sys.modules[f"{__package__}.module"], "_global" + name, {})
+_PLACE = f"{__package__}.module"
+_KINDS = "", "_with_kwargs", "_always_called"
+# The names of each registry's dictionaries, of a module and of all modules.
+_NAMES = {
+    registry: [tuple(start + registry + kind for kind in _KINDS) for start in ("", "_global")]
+    for registry in (
+        "_forward_hooks",
+        "_forward_pre_hooks",
+        "_backward_hooks",
+        "_backward_pre_hooks",
+    )
+}
+
+
+def _of_all() -> dict:
+    """The globals of module.py, which has the hooks of all modules."""
+    return sys.modules[_PLACE].__dict__
 
 
 def _hooks(module, registry: str) -> list:
-    return [*_of_all(registry).values(), *hooks_of(module, registry).values()]
+    of_all, own = _of_all()[_NAMES[registry][1][0]], module.__dict__.get(registry)
+    return [*of_all.values(), *(own.values() if own else ())] if of_all or own else []
 
 
 def _forward_hooks(module, registry: str) -> list[ForwardHook]:
     """Those before or after forward, and of which kind they are."""
-    found = []
-    for look in (_of_all, partial(hooks_of, module)):
-        with_kwargs, always = (look(registry + kind) for kind in ("_with_kwargs", "_always_called"))
-        hooks = look(registry)
-        found += [ForwardHook(hooks[key], key in with_kwargs, key in always) for key in hooks]
+    mine, of_all = _NAMES[registry]
+    found: list[ForwardHook] = []
+    for place, (name, with_kwargs, always) in ((_of_all(), of_all), (module.__dict__, mine)):
+        hooks = place.get(name)
+        if hooks:
+            wanting, called = place.get(with_kwargs, ()), place.get(always, ())
+            found += [ForwardHook(hooks[key], key in wanting, key in called) for key in hooks]
     return found
 
 
@@ -152,12 +170,12 @@ class _HandleOfAll(RemovableHandle):
 def _look_for_hooks() -> None:
     from .module import Module
 
-    registries = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-    Module._hooked = any(_of_all(registry) for registry in registries)
+    Module._hooked = any(_of_all()[of_all[0]] for _, of_all in _NAMES.values())
 
 
 def _register(registry: str, hook, **kinds: bool) -> RemovableHandle:
-    handle = add_call_hook(_of_all, registry, hook, make=_HandleOfAll, **kinds)
+    look = partial(operator.getitem, _of_all())
+    handle = add_call_hook(look, "_global" + registry, hook, make=_HandleOfAll, **kinds)
     _look_for_hooks()
     return handle
 
