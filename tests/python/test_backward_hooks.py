@@ -1,6 +1,7 @@
 """Hooks of modules on their gradients, and functions that write their inputs in place."""
 
 import warnings
+from collections import namedtuple
 
 import pytest
 
@@ -285,3 +286,23 @@ def test_outputs_that_hooks_do_not_see(make, pre, both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+def test_outputs_with_names(both):
+    """A named tuple is one behind the hooks, too."""
+
+    def run(t):
+        Pair = namedtuple("Pair", "twice more")
+
+        class Net(t.nn.Module):
+            def forward(self, x):
+                return Pair(x * 2, x + 1)
+
+        net, seen = Net(), []
+        net.register_full_backward_hook(lambda m, into, out: seen.append((into, out)))
+        pair = net(t.ones(2, requires_grad=True))
+        (pair.twice + 3 * pair.more).sum().backward()
+        return type(pair).__name__, [[x.tolist() for x in grads] for grads in seen[0]]
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -301,3 +301,78 @@ def test_only_modules_are_replaced(path, strict, refusals):
 
     ours, theirs = refusals(run, AttributeError)
     assert ours == theirs
+
+
+def test_dictionaries_of_hooks(both):
+    """Programs look into them, take all hooks off, and write into them."""
+
+    def run(t):
+        net, seen = network(t), []
+        kinds = ["_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"]
+        kinds += [
+            "_forward_hooks_with_kwargs",
+            "_forward_hooks_always_called",
+            "_forward_pre_hooks_with_kwargs",
+        ]
+        counts = [[len(getattr(net[0], kind)) for kind in kinds]]
+
+        def note(*given, **named):
+            seen.append(len(given))
+
+        handles = [net[0].register_forward_hook(note, with_kwargs=True, always_call=True),
+                   net[0].register_forward_pre_hook(note, with_kwargs=True), net[0].register_forward_pre_hook(note),
+                   net[0].register_full_backward_hook(note), net[0].register_full_backward_pre_hook(note)]  # fmt: skip
+        counts.append([len(getattr(net[0], kind)) for kind in kinds])
+        holds = [handle.id in handle.hooks_dict_ref() for handle in handles]
+        alike = [hook is note for hook in net[0]._forward_pre_hooks.values()]
+        net(t.ones(1, 2, requires_grad=True)).sum().backward()
+        handles[0].remove()
+        counts.append([len(getattr(net[0], kind)) for kind in kinds])
+        for module in net.modules():
+            module._forward_hooks.clear()
+            module._forward_pre_hooks = type(module._forward_pre_hooks)()
+            module._backward_hooks.clear()
+        net[2]._forward_hooks[0] = note
+        net(t.ones(1, 2)).sum().backward()
+        return counts, holds, alike, seen
+
+    agree(both(run))
+
+
+def test_handles_of_own_dictionaries(both):
+    def run(t):
+        from collections import OrderedDict
+        from copy import deepcopy
+
+        hooks, kinds = OrderedDict(), OrderedDict()
+        handles = [t.utils.hooks.RemovableHandle(hooks, extra_dict=kinds) for _ in range(3)]
+        for handle in handles:
+            hooks[handle.id] = kinds[handle.id] = "hook"
+        with handles[0]:
+            pass
+        copied, there = deepcopy([handles[1], hooks])
+        copied.remove()
+        handles[2].remove()
+        handles[2].remove()
+        return len(there), len(hooks), len(kinds), handles[1].id > handles[0].id
+
+    agree(both(run))
+
+
+def test_dictionaries_of_all_modules(both):
+    def run(t):
+        seen, place = [], t.nn.modules.module
+        for _ in range(2):
+            place.register_module_forward_hook(
+                lambda m, args, kwargs, out: seen.append("f"), with_kwargs=True
+            )
+            place.register_module_forward_pre_hook(lambda m, args: seen.append("p"))
+            place.register_module_full_backward_hook(lambda m, i, o: seen.append("b"))
+        x = t.ones(1, 2, requires_grad=True)
+        network(t)(x).sum().backward()
+        for name in ("forward_hooks", "forward_pre_hooks", "backward_hooks"):
+            setattr(place, "_global_" + name, type(getattr(place, "_global_" + name))())
+        network(t)(x).sum().backward()
+        return seen
+
+    agree(both(run))

@@ -379,3 +379,26 @@ def test_prefixes_of_parallel_training(both):
 
     ours, theirs = both(run)
     assert ours == theirs
+
+
+def test_hooks_that_prune(both):
+    """A program finds the methods that prune a parameter among the hooks of its module."""
+
+    def run(t):
+        prune = t.nn.utils.prune
+        layer = t.nn.Linear(4, 3)
+        prune.l1_unstructured(layer, "weight", amount=2)
+        prune.ln_structured(layer, "weight", amount=1, n=2, dim=0)
+        prune.l1_unstructured(layer, "bias", amount=1)
+        hooks = list(layer._forward_pre_hooks.values())
+        names = [(type(hook).__name__, hook._tensor_name) for hook in hooks]
+        inside = [
+            type(each).__name__ for hook in hooks if hook._tensor_name == "weight" for each in hook
+        ]
+        lstm = t.nn.LSTM(3, 2, num_layers=2)
+        prune.l1_unstructured(lstm, "weight_ih_l0", 0.5)
+        parameters = [isinstance(w, t.nn.Parameter) for w in lstm._flat_weights]
+        return sorted(names), inside, parameters, lstm._flat_weights_names, lstm._all_weights
+
+    mine, theirs = both(run)
+    assert mine == theirs

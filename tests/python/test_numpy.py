@@ -219,3 +219,22 @@ def test_strides_of_single_elements(np):
                     assert ours.stride() == torch.from_numpy(view).stride()
     image = torch.zeros(1, 2, 1, 4).contiguous(memory_format=torch.channels_last).numpy()
     assert dt.from_numpy(image).stride() == torch.from_numpy(image).stride()
+
+
+def test_parameters_without_a_graph(np, both):
+    """Where nothing is recorded, what requires grad is an array, too."""
+
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        for mode in (t.no_grad, t.inference_mode):
+            with mode():
+                x.numpy()[0] += 1
+                total = np.asarray(x).sum() + np.array(x).sum() + np.stack([x, x]).sum()
+        with pytest.raises(RuntimeError) as error:
+            x.numpy()
+        with pytest.raises(RuntimeError):
+            np.asarray(x)
+        return x.tolist(), float(total), str(error.value)
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -261,7 +261,6 @@ def test_adaptive_log_softmax_refusals(both, same):
         ("", "sparse_coo_tensor", "there are no sparse tensors"),
         ("", "istft", "there are no complex numbers"),
         ("", "quantize_per_tensor", "there are no quantized tensors"),
-        ("", "distributed", "nothing is distributed over processes"),
         (".utils.data", "IterDataPipe", "datasets and samplers do what pipes of data did"),
         (".utils.data", "no_such", ""),
         (".func", "no_such", ""),

@@ -44,3 +44,195 @@ def test_export_is_refused():
     assert not onnx.is_in_onnx_export()
     with pytest.raises(NotImplementedError, match="networks are not exported"):
         onnx.export(dt.nn.Linear(1, 1), dt.ones(1, 1), "x.onnx")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["optim.adam.Adam", "optim.sgd.SGD", "optim.adamw.AdamW", "optim.lbfgs.LBFGS", "functional.einsum",
+     "functional.norm", "nn.parallel.DistributedDataParallel", "autograd.profiler.profile", "optim.optimizer.required"],
+)  # fmt: skip
+def test_places_of_functions(torch, text):
+    place, name = text.rsplit(".", 1)
+    ours, theirs = (
+        getattr(importlib.import_module(f"{t.__name__}.{place}"), name) for t in (dt, torch)
+    )
+    assert getattr(ours, "__name__", repr(ours)) == getattr(theirs, "__name__", repr(theirs))
+
+
+def test_required_settings(both):
+    """An optimizer of one's own, as programs write it."""
+
+    def run(t):
+        required = importlib.import_module(f"{t.__name__}.optim.optimizer").required
+
+        class Descent(t.optim.Optimizer):
+            def __init__(self, params, lr=required, momentum=0.0):
+                if lr is not required and lr < 0.0:
+                    raise ValueError(f"Invalid learning rate: {lr}")
+                super().__init__(params, {"lr": lr, "momentum": momentum})
+
+            @t.no_grad()
+            def step(self, closure=None):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        p.add_(p.grad, alpha=-group["lr"])
+
+        p, q = t.ones(2, requires_grad=True), t.ones(2, requires_grad=True)
+        with pytest.raises(ValueError) as error:
+            Descent([p])
+        steps = Descent([{"params": [p], "lr": 0.5}, {"params": [q], "lr": 0.25}])
+        (p * 2 + q * 3).sum().backward()
+        steps.step()
+        return str(error.value), p.tolist(), q.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_assert(both):
+    def run(t):
+        t._assert(t.ones(1) == 1, "not said")
+        with pytest.raises(AssertionError) as error:
+            t._assert(2 == 3, "two is not three")
+        return str(error.value).partition("\n")[0]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_alone(both):
+    """Programs ask whether they are one of several processes, and go on."""
+
+    def run(t):
+        dist = importlib.import_module(f"{t.__name__}.distributed")
+        DDP = t.nn.parallel.DistributedDataParallel
+        several = dist.is_available() and dist.is_initialized()
+        with pytest.raises(ValueError) as error:
+            dist.get_rank()
+        kinds = [kind.lower() for kind in ("SUM", "MAX", "AVG") if hasattr(dist.ReduceOp, kind)]
+        return (
+            several,
+            dist.group.WORLD,
+            str(error.value),
+            kinds,
+            isinstance(t.nn.Linear(1, 1), DDP),
+        )
+
+    mine, theirs = both(run)
+    assert mine == theirs
+    with pytest.raises(NotImplementedError, match="processes do not work together"):
+        dt.distributed.init_process_group("gloo")
+    with pytest.raises(NotImplementedError, match="processes do not work together"):
+        dt.nn.parallel.DistributedDataParallel(dt.nn.Linear(1, 1))
+
+
+def test_what_is_compiled_elsewhere(both):
+    """Programs with the decorators of torch.jit give the same numbers."""
+
+    def run(t):
+        @t.jit.script
+        def swish(x, beta: float = 2.0):
+            return x * t.sigmoid(beta * x)
+
+        @t.jit.ignore
+        def seen(x):
+            return x
+
+        class Net(t.nn.Module):
+            scale: t.jit.Final[int] = 3
+
+            def __init__(self):
+                super().__init__()
+                self.layer = t.nn.Linear(2, 2)
+
+            def forward(self, x):
+                if t.jit.is_scripting():
+                    return x
+                return swish(x) * self.scale
+
+            @t.jit.unused
+            def other(self, x):
+                return x
+
+            @t.jit.export
+            def third(self, x):
+                return x
+
+        net, x = Net(), t.arange(4.0)
+        ask = t.jit.isinstance
+        asked = [
+            ([1.0], list[float]),
+            ([1], list[float]),
+            ({"a": 1}, dict[str, int]),
+            ((1, "b"), tuple[int, str]),
+        ]
+        kinds = [ask(*each) for each in asked]
+        task = t.jit.fork(swish, x)
+        return (swish(x).tolist(), net(x).tolist(), t.jit.wait(task).tolist(), seen(x).tolist(),
+                t.jit.trace(swish, (x,))(x + 1).tolist(), t.jit.annotate(int, 3), kinds,
+                isinstance(net, t.jit.ScriptModule), t.jit.script(net).layer.in_features)  # fmt: skip
+
+    mine, theirs = both(run)
+    assert [m == pytest.approx(t) for m, t in zip(mine, theirs)]
+    with pytest.raises(NotImplementedError, match="no archives of programs"):
+        dt.jit.save(dt.nn.Linear(1, 1), "x.pt")
+
+
+def test_older_profiler():
+    with dt.autograd.profiler.profile(record_shapes=True) as prof:
+        dt.ones(3, 3) @ dt.ones(3, 3)
+    names = [event.name for event in prof.function_events]
+    assert "matmul" in str(prof) and "matmul" in prof.table(sort_by="self_cpu_time_total")
+    assert any("matmul" in name for name in names) and prof.self_cpu_time_total > 0
+    with dt.autograd.profiler.profile(enabled=False) as off:
+        dt.ones(1)
+    assert off.function_events is None
+
+
+def test_benchmark(both):
+    """Times by a clock that ticks once for each look."""
+
+    def run(t):
+        benchmark = importlib.import_module(f"{t.__name__}.utils.benchmark")
+        clock, seen = iter(range(1000)), []
+        words = {"label": "sums", "sub_label": "of two", "description": "here"}
+        named = {"f": t.sum, "seen": seen}
+        timer = benchmark.Timer(
+            "seen.append(f(torch.ones(n)))",
+            "n = 2",
+            timer=lambda: next(clock),
+            globals=named,
+            **words,
+        )
+        one = timer.timeit(50)
+        parts = [
+            getattr(one, name)
+            for name in "mean median times raw_times iqr number_per_run num_threads".split()
+        ]
+        said = [
+            getattr(one, name) for name in "title label sub_label description stmt setup".split()
+        ]
+        table = str(benchmark.Compare([one]))
+        return timer, (parts, said, seen[0].item(), [word in table for word in words.values()])
+
+    (timer, mine), (_, theirs) = both(run)
+    assert mine == theirs
+    several = timer.blocked_autorange(min_run_time=5)
+    assert several.raw_times == [1] * 5 and several.median == 1 / several.number_per_run
+
+
+def test_restored_locations(both, tmp_path):
+    """A map_location of a program's own, made of the usual one."""
+
+    def run(t):
+        place = importlib.import_module(f"{t.__name__}.serialization").default_restore_location
+        t.save({"x": t.arange(3)}, tmp_path / "x.pt")
+        loaded = t.load(
+            tmp_path / "x.pt", map_location=lambda storage, where: place(storage, "cpu")
+        )
+        with pytest.raises(RuntimeError) as error:
+            place(loaded["x"].untyped_storage(), "elsewhere")
+        return loaded["x"].tolist(), str(error.value)
+
+    mine, theirs = both(run)
+    assert mine == theirs

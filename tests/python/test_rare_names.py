@@ -1,9 +1,11 @@
 """Functions that few programs use and that Python composes of others: as PyTorch's."""
 
 import copy
+import importlib
 import sys
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 
@@ -411,3 +413,77 @@ def test_old_names_of_autograd():
         dt.autograd.NestedIOFunction.apply(dt.ones(1))
     with dt.autograd.enforce_grad_layout_policy(False):
         pass
+
+
+def test_unchecked_gradients_and_shared_storages(both):
+    def run(t):
+        p = t.nn.Parameter(t.ones(2))
+        p._grad = t.full((2,), 3.0)
+        t.nn.utils.clip_grad_norm_([p], 1.0)
+        x = t.ones(2)
+        shared = [
+            t.ones(2).share_memory_().storage().is_shared(),
+            x.storage().is_shared(),
+            x.untyped_storage().is_shared(),
+        ]
+        return [round(g, 5) for g in p.grad.tolist()], p._grad is not None, shared
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_collating_types_of_ones_own(both):
+    """What a program adds to the map, and what it takes from it."""
+
+    def run(t):
+        place = importlib.import_module(f"{t.__name__}.utils.data._utils.collate")
+
+        class Graph:
+            def __init__(self, size):
+                self.size = size
+
+        def together(batch, *, collate_fn_map=None):
+            return "graphs", place.collate([g.size for g in batch], collate_fn_map=collate_fn_map)
+
+        place.default_collate_fn_map[Graph] = together
+        try:
+            items = [
+                {"g": Graph(i), "x": np.float32(i), "a": np.ones(2) * i, "s": ("t", i, 0.5)}
+                for i in range(2)
+            ]
+            out = place.default_collate(items)
+            alone = place.collate(
+                [[1, 2], [3, 4]], collate_fn_map={int: lambda b, *, collate_fn_map: max(b)}
+            )
+            with pytest.raises(TypeError):
+                place.collate([1, 2])
+            with pytest.raises(TypeError):
+                place.collate([[Graph(1)]], collate_fn_map={int: together})
+        finally:
+            del place.default_collate_fn_map[Graph]
+        shown = {
+            k: (str(v.dtype)[-7:], v.tolist()) for k, v in out.items() if isinstance(v, t.Tensor)
+        }
+        return shown, out["g"][0], out["g"][1].tolist(), out["s"][0], out["s"][1].tolist(), alone
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize(
+    "seed", [0, -1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 1.5, 2**64, -(2**63) - 1]
+)
+def test_seeds_of_64_bits(both, seed):
+    """Negative ones are those of the same bits; what has more bits is refused."""
+
+    def run(t):
+        try:
+            seeds = [t.manual_seed(seed).initial_seed(), t.initial_seed()]
+            seeds.append(t.Generator().manual_seed(int(seed)).initial_seed())
+            first = t.rand(3)
+            return seeds, t.equal(t.manual_seed(seeds[0]) and t.rand(3), first)
+        except (ValueError, RuntimeError) as error:
+            return str(error).rpartition("(): ")[2]
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -84,6 +84,7 @@ from ._by_position import (  # noqa: E402
     triplet_margin_loss,
 )
 from ._conditions import (  # noqa: E402
+    _assert,
     _assert_async,
     _check,
     _check_index,
@@ -170,8 +171,9 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """__config__ accelerator backends compiler cpu cuda distributions func hub linalg masked multiprocessing optim
-    profiler quasirandom return_types safetensors signal sparse special testing types utils""",
+    """__config__ accelerator backends compiler cpu cuda distributed distributions func functional hub jit linalg masked
+    multiprocessing onnx optim profiler quasirandom return_types safetensors signal sparse special testing types
+    utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

@@ -149,12 +149,16 @@ from . import backends as backends
 from . import compiler as compiler
 from . import cpu as cpu
 from . import cuda as cuda
+from . import distributed as distributed
 from . import distributions as distributions
 from . import func as func
+from . import functional as functional
 from . import hub as hub
+from . import jit as jit
 from . import linalg as linalg
 from . import masked as masked
 from . import multiprocessing as multiprocessing
+from . import onnx as onnx
 from . import optim as optim
 from . import profiler as profiler
 from . import quasirandom as quasirandom

@@ -62,6 +62,11 @@ def _check_tensor_all(cond, message=None):
     _check_with(RuntimeError, bool(_ops.all(cond)), message)
 
 
+def _assert(condition, message):
+    """An AssertionError with the message, unless the condition is true."""
+    assert condition, message
+
+
 def _assert_async(input, assert_msg="Expected Tensor with single nonzero value, but got zero"):
     """Raises RuntimeError if the one element is zero. It waits for it, on a GPU too."""
     if not input:

@@ -33,8 +33,7 @@ _REASONS = {
     "there is no such device": "ipu mps mtia xpu",
     "all tensors are strided": "to_mkldnn",
     "volumes have no order of their own in memory": "channels_last_3d",
-    "nothing is distributed over processes": "distributed",
-    "nothing is compiled or exported": "export fork fx jit onnx wait",
+    "nothing is compiled or exported": "export fork fx wait",
     "optimizers and modules have it; x.grad = None clears one tensor's gradient": "zero_grad",
 }
 _REASON_OF = {name: reason for reason, names in _REASONS.items() for name in names.split()}

@@ -148,6 +148,8 @@ class Tensor(TensorNames):
     def grad(self) -> None:
         _ops.tensor_set_grad(self, None)
 
+    _grad = grad  # by which programs set what they do not want to be checked
+
     @property
     def grad_fn(self) -> GradFn | None:
         """What made the tensor, to look at; None for leaves."""
@@ -271,7 +273,7 @@ class Tensor(TensorNames):
 
         if force:
             return _ops.detach(self).cpu().numpy()
-        if self.requires_grad:
+        if self.requires_grad and _ops.is_grad_enabled():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."

@@ -27,8 +27,12 @@ class Generator(_ops.Generator):
 
     def manual_seed(self, seed):
         """Starts the sequence for a seed."""
-        super().manual_seed(seed)
+        super().manual_seed(_signed(seed) if isinstance(seed, int) else seed)
         return self
+
+    def initial_seed(self) -> int:
+        """The seed, as a number of 64 bits without a sign."""
+        return super().initial_seed() % 2**64
 
     def set_state(self, new_state):
         """Continues where get_state was called."""
@@ -45,6 +49,11 @@ class Generator(_ops.Generator):
 
     def __reduce_ex__(self, protocol):
         return _rebuild, (self.device, self.get_state())
+
+
+def _signed(seed: int) -> int:
+    """A seed as the library takes it: those from 2^63 to 2^64 are the negative numbers of the same bits."""
+    return seed - 2**64 if 2**63 <= seed < 2**64 else seed
 
 
 def _rebuild(device, state) -> Generator:
@@ -70,7 +79,7 @@ def default_generator(device="cpu") -> Generator:
 
 def manual_seed(seed) -> Generator:
     """Seeds the default generator of every device."""
-    _ops.manual_seed(int(seed))
+    _ops.manual_seed(_signed(int(seed)))
     return default_generator()
 
 

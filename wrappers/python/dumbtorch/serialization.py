@@ -298,21 +298,24 @@ def _checked(storage, dtype):
 def _restorer(map_location):
     """The function of a storage and of where it was saved that gives it where it shall be."""
     if map_location is None:
-        return _restore
+        return default_restore_location
     if isinstance(map_location, dict):
-        return lambda storage, where: _restore(storage, map_location.get(where, where))
+        return lambda storage, where: default_restore_location(
+            storage, map_location.get(where, where)
+        )
     if callable(map_location):
 
         def call(storage, where):
             out = map_location(storage, where)
-            return _restore(storage, where) if out is None else out
+            return default_restore_location(storage, where) if out is None else out
 
         return call
     to = os.fsdecode(map_location) if isinstance(map_location, bytes) else str(map_location)
-    return lambda storage, where: _restore(storage, to)
+    return lambda storage, where: default_restore_location(storage, to)
 
 
-def _restore(storage, location):
+def default_restore_location(storage, location):
+    """The storage on the device that a location such as "cpu" or "cuda:0" names."""
     from . import cuda
 
     location = str(location)

@@ -59,6 +59,10 @@ class TypedStorage:
         """The same memory as bytes."""
         return UntypedStorage(self._elements)
 
+    def is_shared(self) -> bool:
+        """Whether the memory is that of share_memory_, or a GPU's."""
+        return self._elements.is_shared()
+
     @property
     def filename(self) -> None:
         """None: which file memory is of is not kept."""

@@ -3,9 +3,61 @@
 from __future__ import annotations
 
 from .. import _ops
-from ..profiler import record_function
+from ..profiler import EventList, ProfilerActivity, record_function
+from ..profiler import profile as _Profile
 
-__all__ = ["emit_nvtx", "record_function"]
+__all__ = ["emit_nvtx", "profile", "record_function"]
+
+
+class profile(_Profile):
+    """torch.profiler.profile under its older name, and itself its table. What else may be set has no effect."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        **without_effect,
+    ):
+        wanted = {ProfilerActivity.CPU}
+        wanted |= {ProfilerActivity.CUDA} if use_cuda or use_device == "cuda" else set()
+        super().__init__(
+            activities=wanted, record_shapes=record_shapes, profile_memory=profile_memory
+        )
+        self.enabled = enabled
+
+    def __enter__(self):
+        return super().__enter__() if self.enabled else self
+
+    def __exit__(self, *error) -> None:
+        if self.enabled:
+            super().__exit__(*error)
+
+    @property
+    def function_events(self) -> EventList | None:
+        return self.events() if self.enabled else None
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **unused) -> str:
+        """A line for each activity."""
+        return self.events().table(sort_by, row_limit)
+
+    def total_average(self):
+        """All activities together."""
+        return self.events().total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self.events().self_cpu_time_total
+
+    def __str__(self) -> str:
+        return (
+            self.table()
+            if self.enabled and self._profiler
+            else "<unfinished torch.autograd.profile>"
+        )
 
 
 class emit_nvtx:

@@ -23,4 +23,13 @@ class DataParallel(Module):
         return self.module(*inputs, **kwargs)
 
 
-__all__ = ["DataParallel"]
+class DistributedDataParallel(Module):
+    """A module that processes train together: there is none, which programs ask by isinstance."""
+
+    def __init__(self, *arguments, **settings):
+        raise NotImplementedError(
+            "DistributedDataParallel: processes do not work together (distributed.is_available() is False)"
+        )
+
+
+__all__ = ["DataParallel", "DistributedDataParallel"]

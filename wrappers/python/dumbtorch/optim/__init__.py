@@ -1,6 +1,9 @@
 """Optimizers and learning rate schedules."""
 
+import sys
+
 from .. import _missing
+from ..nn.modules.places import add_place
 from . import lr_scheduler, optimizers, swa_utils
 from .lbfgs import LBFGS
 from .of_matrices import Adafactor, Muon, SparseAdam
@@ -13,3 +16,7 @@ __getattr__ = _missing.getattr_of(__name__)
 __all__ = ["Adafactor", "LBFGS", "Muon", "Optimizer", "SparseAdam", "lr_scheduler", "swa_utils"]
 __all__ += ["swap_in_optimizer_params_and_state"]
 __all__ += optimizers.__all__
+
+# Where PyTorch's optimizers stand, for programs that import from there, as in `from torch.optim.adam import Adam`.
+for _place in "adadelta adagrad adam adamax adamw asgd nadam radam rmsprop rprop sgd".split():
+    add_place(sys.modules[__name__], _place)

@@ -16,7 +16,7 @@ from .._tensor_type import TensorBase
 from .._type_info import typename
 from .._types import bfloat16, float16, float32, float64
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..utils.hooks import RemovableHandle
+from ..utils.hooks import RemovableHandle, add_hook
 
 _CPU = DEVICE_TYPE["cpu"] << 32  # packed as devices are
 
@@ -32,18 +32,18 @@ class Row(NamedTuple):
 
 
 # Hooks around every optimizer's step.
-_before_steps: dict = {}
-_after_steps: dict = {}
+_before_steps: OrderedDict = OrderedDict()
+_after_steps: OrderedDict = OrderedDict()
 
 
 def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) before each step of any optimizer."""
-    return RemovableHandle(_before_steps, hook)
+    return add_hook(_before_steps, hook)
 
 
 def register_optimizer_step_post_hook(hook) -> RemovableHandle:
     """Calls hook(optimizer, args, kwargs) after each step of any optimizer."""
-    return RemovableHandle(_after_steps, hook)
+    return add_hook(_after_steps, hook)
 
 
 def _with_hooks(step: Callable) -> Callable:
@@ -52,10 +52,15 @@ def _with_hooks(step: Callable) -> Callable:
     @functools.wraps(step)
     def hooked(self, *args, **kwargs):
         self._has_stepped = True
-        if not (self._before_step or self._after_step or _before_steps or _after_steps):
+        if not (
+            self._optimizer_step_pre_hooks
+            or self._optimizer_step_post_hooks
+            or _before_steps
+            or _after_steps
+        ):
             return step(self, *args, **kwargs)
         args = (self, *args)
-        for hook in [*_before_steps.values(), *self._before_step.values()]:
+        for hook in [*_before_steps.values(), *self._optimizer_step_pre_hooks.values()]:
             changed = hook(self, args, kwargs)
             if changed is None:
                 continue
@@ -66,7 +71,7 @@ def _with_hooks(step: Callable) -> Callable:
                 )
             args, kwargs = changed
         result = step(*args, **kwargs)
-        for hook in [*self._after_step.values(), *_after_steps.values()]:
+        for hook in [*self._optimizer_step_post_hooks.values(), *_after_steps.values()]:
             hook(self, args, kwargs)
         return result
 
@@ -77,6 +82,14 @@ def _with_hooks(step: Callable) -> Callable:
 _STATE_HOOKS = (
     "before state_dict", "after state_dict", "before load_state_dict", "after load_state_dict",
 )  # fmt: skip
+
+
+class _RequiredParameter:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+required = _RequiredParameter()  # the default of a setting that each group has to have
 
 
 class Optimizer:
@@ -106,8 +119,8 @@ class Optimizer:
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
         self._rates: dict[int, _Rate] = {}  # by id of the group
-        self._before_step: dict = {}
-        self._after_step: dict = {}
+        self._optimizer_step_pre_hooks: OrderedDict = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict = OrderedDict()
         self._state_hooks = {name: OrderedDict() for name in _STATE_HOOKS}
         groups = list(params)
         if not groups:
@@ -128,6 +141,10 @@ class Optimizer:
         for p in group["params"]:
             _check_leaf(p)
         for name, value in self.defaults.items():
+            if value is required and name not in group:
+                raise ValueError(
+                    f"parameter group didn't specify a value of required optimization parameter {name}"
+                )
             group.setdefault(name, value)
         if any(("param_names" in group) != ("param_names" in other) for other in self.param_groups):
             raise ValueError(
@@ -155,11 +172,11 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) before each step; it may give back both, changed."""
-        return RemovableHandle(self._before_step, hook)
+        return add_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) after each step."""
-        return RemovableHandle(self._after_step, hook)
+        return add_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook, prepend=False) -> RemovableHandle:
         """Calls hook(optimizer) before state_dict()."""
@@ -178,7 +195,7 @@ class Optimizer:
         return self._add_state_hook("after load_state_dict", hook, prepend)
 
     def _add_state_hook(self, name: str, hook, prepend: bool) -> RemovableHandle:
-        return RemovableHandle(self._state_hooks[name], hook, prepend)
+        return add_hook(self._state_hooks[name], hook, prepend)
 
     def _call_state_hooks(self, name: str, state_dict: dict | None = None) -> dict | None:
         """What the hooks make of a state dict, if there is one."""

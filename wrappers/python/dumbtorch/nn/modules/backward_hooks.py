@@ -84,8 +84,8 @@ class BackwardHooks:
 
 
 def _watched(values: tuple, see, zeros: bool) -> tuple:
-    """The values with their tensors passed through _Pass; `see` gets and gives one gradient for each
-    value, None where it is no tensor. The same tuple if no tensor needs a gradient."""
+    """The values, a tuple of the same kind, with their tensors passed through _Pass; `see` gets and gives one
+    gradient for each value, None where it is no tensor. The same tuple if no tensor needs a gradient."""
     places = [i for i, v in enumerate(values) if isinstance(v, TensorBase)]
     if not _ops.is_grad_enabled() or not any(values[i].requires_grad for i in places):
         return values
@@ -101,7 +101,9 @@ def _watched(values: tuple, see, zeros: bool) -> tuple:
     passed = _Pass.apply(see_tensors, zeros, *(values[i] for i in places))
     for i, v in zip(places, passed, strict=True):
         out[i] = v
-    return tuple(out)
+    return (
+        tuple(out) if type(values) is tuple else type(values)(*out)
+    )  # with the names of a named one
 
 
 def _changed(result, grads: tuple, what: str) -> tuple:

@@ -2,29 +2,75 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 import warnings
 from collections import OrderedDict, namedtuple
+from functools import partial
 
-from ...utils.hooks import RemovableHandle
+from ...utils.hooks import Hooks, RemovableHandle, add_hook
 from .backward_hooks import BackwardHooks
 
 # A hook before or after forward; `always`: also where forward fails.
-ForwardHook = namedtuple("ForwardHook", "function with_kwargs always", defaults=(False, False))
+ForwardHook = namedtuple("ForwardHook", "function with_kwargs always")
 
 
-GLOBAL: dict[str, OrderedDict] = {
-    name: OrderedDict()
-    for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+class CallHooks(Hooks):
+    """Hooks around calls. Whoever looks at the dictionary may write a hook into it."""
+
+    def __get__(self, module, cls=None):
+        if module is not None:
+            object.__setattr__(module, "_hooked", True)
+        return super().__get__(module, cls)
+
+
+_PLACE = f"{__package__}.module"
+_KINDS = "", "_with_kwargs", "_always_called"
+# The names of each registry's dictionaries, of a module and of all modules.
+_NAMES = {
+    registry: [tuple(start + registry + kind for kind in _KINDS) for start in ("", "_global")]
+    for registry in (
+        "_forward_hooks",
+        "_forward_pre_hooks",
+        "_backward_hooks",
+        "_backward_pre_hooks",
+    )
 }
 
 
+def _of_all() -> dict:
+    """The globals of module.py, which has the hooks of all modules."""
+    return sys.modules[_PLACE].__dict__
+
+
 def _hooks(module, registry: str) -> list:
-    return [*GLOBAL[registry].values(), *(getattr(module, registry) or {}).values()]
+    of_all, own = _of_all()[_NAMES[registry][1][0]], module.__dict__.get(registry)
+    return [*of_all.values(), *(own.values() if own else ())] if of_all or own else []
+
+
+def _forward_hooks(module, registry: str) -> list[ForwardHook]:
+    """Those before or after forward, and of which kind they are."""
+    mine, of_all = _NAMES[registry]
+    found: list[ForwardHook] = []
+    for place, (name, with_kwargs, always) in ((_of_all(), of_all), (module.__dict__, mine)):
+        hooks = place.get(name)
+        if hooks:
+            wanting, called = place.get(with_kwargs, ()), place.get(always, ())
+            found += [ForwardHook(hooks[key], key in wanting, key in called) for key in hooks]
+    return found
+
+
+def add_call_hook(
+    look, registry: str, hook, prepend: bool = False, make=RemovableHandle, **kinds: bool
+) -> RemovableHandle:
+    """Adds a hook to the dictionary look(registry), and to those of the kinds that are True."""
+    asked = [look(f"{registry}_{kind}") for kind, wanted in kinds.items() if wanted]
+    return add_hook(look(registry), hook, prepend, asked, make)
 
 
 def call_with_hooks(module, args: tuple, kwargs: dict):
     """module.forward(*args, **kwargs), with what the hooks make of it."""
-    waiting = _hooks(module, "_forward_hooks")
+    waiting = _forward_hooks(module, "_forward_hooks")
     out = None
     try:
         args, kwargs = _before(module, args, kwargs)
@@ -42,7 +88,7 @@ def call_with_hooks(module, args: tuple, kwargs: dict):
 
 
 def _before(module, args: tuple, kwargs: dict) -> tuple:
-    for hook in _hooks(module, "_forward_pre_hooks"):
+    for hook in _forward_hooks(module, "_forward_pre_hooks"):
         if not hook.with_kwargs:
             changed = hook.function(module, args)
             if changed is not None:
@@ -100,17 +146,17 @@ def registered(what: str, module, name: str, value):
 
 def register_module_parameter_registration_hook(hook) -> RemovableHandle:
     """Calls hook(module, name, parameter) when any module gets a parameter; what it returns is registered instead."""
-    return RemovableHandle(_REGISTRATION["parameter"], hook)
+    return add_hook(_REGISTRATION["parameter"], hook)
 
 
 def register_module_buffer_registration_hook(hook) -> RemovableHandle:
     """Calls hook(module, name, buffer) when any module gets a buffer; what it returns is registered instead."""
-    return RemovableHandle(_REGISTRATION["buffer"], hook)
+    return add_hook(_REGISTRATION["buffer"], hook)
 
 
 def register_module_module_registration_hook(hook) -> RemovableHandle:
     """Calls hook(module, name, child) when any module gets a child; what it returns is registered instead."""
-    return RemovableHandle(_REGISTRATION["module"], hook)
+    return add_hook(_REGISTRATION["module"], hook)
 
 
 class _HandleOfAll(RemovableHandle):
@@ -124,25 +170,26 @@ class _HandleOfAll(RemovableHandle):
 def _look_for_hooks() -> None:
     from .module import Module
 
-    Module._hooked = any(GLOBAL.values())
+    Module._hooked = any(_of_all()[of_all[0]] for _, of_all in _NAMES.values())
 
 
-def _register(registry: str, hook) -> RemovableHandle:
-    handle = _HandleOfAll(GLOBAL[registry], hook)
+def _register(registry: str, hook, **kinds: bool) -> RemovableHandle:
+    look = partial(operator.getitem, _of_all())
+    handle = add_call_hook(look, "_global" + registry, hook, make=_HandleOfAll, **kinds)
     _look_for_hooks()
     return handle
 
 
 def register_module_forward_pre_hook(hook) -> RemovableHandle:
     """Calls hook(module, args) before each module's forward; what it returns replaces args."""
-    return _register("_forward_pre_hooks", ForwardHook(hook))
+    return _register("_forward_pre_hooks", hook)
 
 
 def register_module_forward_hook(
     hook, *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Calls hook(module, args, output) after each module's forward; what it returns replaces output."""
-    return _register("_forward_hooks", ForwardHook(hook, with_kwargs, always_call))
+    return _register("_forward_hooks", hook, with_kwargs=with_kwargs, always_called=always_call)
 
 
 def register_module_full_backward_pre_hook(hook) -> RemovableHandle:

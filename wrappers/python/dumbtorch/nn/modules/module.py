@@ -7,6 +7,9 @@ read the dictionaries directly.
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from functools import partial
+
 from ... import _ops
 from ..._native import lib
 from ..._runtime import check
@@ -14,10 +17,11 @@ from ..._tensor import Tensor
 from ..._type_info import typename
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
-from ...utils.hooks import add_hook
+from ...utils.hooks import Hooks, RemovableHandle
 from ..parameter import Buffer, Parameter
 from .calls import (  # noqa: F401  where PyTorch has those of all modules
-    ForwardHook,
+    CallHooks,
+    add_call_hook,
     call_with_hooks,
     register_module_backward_hook,
     register_module_buffer_registration_hook,
@@ -31,18 +35,28 @@ from .calls import (  # noqa: F401  where PyTorch has those of all modules
 )
 from .state import StateDict
 
+# The hooks of all modules: an empty dictionary that is put here takes them off.
+_global_forward_hooks: OrderedDict = OrderedDict()
+_global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
+_global_forward_hooks_always_called: OrderedDict = OrderedDict()
+_global_forward_pre_hooks: OrderedDict = OrderedDict()
+_global_backward_hooks: OrderedDict = OrderedDict()
+_global_backward_pre_hooks: OrderedDict = OrderedDict()
+
 
 class Module(StateDict):
     """Base class of layers and networks: assign parameters and modules as attributes, write
     forward.
     """
 
-    # Dictionaries of hooks are made when the first one is registered: most modules have none.
-    _hooked = False
-    _forward_hooks: dict | None = None
-    _forward_pre_hooks: dict | None = None
-    _backward_hooks: dict | None = None
-    _backward_pre_hooks: dict | None = None
+    _hooked = False  # True: a call looks for hooks
+    _forward_hooks = CallHooks()
+    _forward_hooks_with_kwargs = Hooks()
+    _forward_hooks_always_called = Hooks()
+    _forward_pre_hooks = CallHooks()
+    _forward_pre_hooks_with_kwargs = Hooks()
+    _backward_hooks = CallHooks()
+    _backward_pre_hooks = CallHooks()
     training: bool
     call_super_init = False  # True: __init__ hands its arguments on to the next base class
     dump_patches = False
@@ -413,7 +427,7 @@ class Module(StateDict):
 
     def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
         """Calls hook(module, args) before forward; what it returns replaces args."""
-        return self._register("_forward_pre_hooks", ForwardHook(hook, with_kwargs), prepend)
+        return self._register("_forward_pre_hooks", hook, prepend, with_kwargs=with_kwargs)
 
     def register_forward_hook(
         self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -421,7 +435,7 @@ class Module(StateDict):
         """Calls hook(module, args, output) after forward; what it returns replaces output. always_call:
         also where forward fails."""
         return self._register(
-            "_forward_hooks", ForwardHook(hook, with_kwargs, always_call), prepend
+            "_forward_hooks", hook, prepend, with_kwargs=with_kwargs, always_called=always_call
         )
 
     def register_full_backward_pre_hook(self, hook, prepend: bool = False):
@@ -435,9 +449,8 @@ class Module(StateDict):
 
     register_backward_hook = register_full_backward_hook
 
-    def _register(self, which: str, hook, prepend: bool):
-        object.__setattr__(self, "_hooked", True)
-        return add_hook(self, which, hook, prepend)
+    def _register(self, which: str, hook, prepend: bool, **kinds: bool) -> RemovableHandle:
+        return add_call_hook(partial(getattr, self), which, hook, prepend, **kinds)
 
     def compile(self, *args, **kwargs):
         """The module itself: nothing is compiled."""

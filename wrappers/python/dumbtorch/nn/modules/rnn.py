@@ -64,7 +64,7 @@ class RNNBase(Module):
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first = bias, batch_first
         self.dropout, self.bidirectional, self.proj_size = float(dropout), bidirectional, proj_size
-        self._weight_names = []
+        self._all_weights = []
         place = {"device": device, "dtype": dtype}
         for layer in range(num_layers):
             self._add_direction(layer, f"_l{layer}", place)
@@ -83,7 +83,7 @@ class RNNBase(Module):
             shapes["weight_hr"] = (outputs, self.hidden_size)
         for name, shape in shapes.items():
             setattr(self, name + suffix, Parameter(_ops.empty(shape, **place)))
-        self._weight_names.append([name + suffix for name in shapes])
+        self._all_weights.append([name + suffix for name in shapes])
 
     def reset_parameters(self):
         """Draws initial values."""
@@ -98,7 +98,16 @@ class RNNBase(Module):
     @property
     def all_weights(self):
         """The weights of each layer and direction."""
-        return [[getattr(self, name) for name in names] for names in self._weight_names]
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    @property
+    def _flat_weights(self):
+        """All of them in one list."""
+        return [weight for weights in self.all_weights for weight in weights]
+
+    @property
+    def _flat_weights_names(self):
+        return [name for names in self._all_weights for name in names]
 
     def extra_repr(self):
         parts = [f"{self.input_size}, {self.hidden_size}"]
@@ -111,7 +120,7 @@ class RNNBase(Module):
         return ", ".join(parts)
 
     def forward(self, input, hx=None):
-        weights = [weight for weights in self.all_weights for weight in weights]
+        weights = self._flat_weights
         settings = self.bias, self.num_layers, self.dropout, self.training, self.bidirectional
         function = _FUNCTIONS[self.mode]
         if isinstance(input, PackedSequence):

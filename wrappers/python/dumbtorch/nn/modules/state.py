@@ -12,7 +12,7 @@ from functools import partial
 
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
-from ...utils.hooks import RemovableHandle, add_hook
+from ...utils.hooks import Hooks, RemovableHandle, add_hook, hooks_of
 from ..parameter import Parameter, is_lazy
 
 
@@ -54,10 +54,10 @@ class StateDict:
     """The part of Module that saves and loads."""
 
     _version = 1  # of the class's state: local_metadata["version"]
-    _state_dict_hooks: dict | None = None
-    _state_dict_pre_hooks: dict | None = None
-    _load_state_dict_pre_hooks: dict | None = None
-    _load_state_dict_post_hooks: dict | None = None
+    _state_dict_hooks = Hooks()
+    _state_dict_pre_hooks = Hooks()
+    _load_state_dict_pre_hooks = Hooks()
+    _load_state_dict_post_hooks = Hooks()
 
     # ---- saving
 
@@ -69,7 +69,7 @@ class StateDict:
         metadata = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = metadata
-        for hook in _values(self._state_dict_pre_hooks):
+        for hook in _values(self, "_state_dict_pre_hooks"):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
         for name, child in self._modules.items():
@@ -77,7 +77,7 @@ class StateDict:
                 child.state_dict(
                     destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars
                 )
-        for hook, may_replace in _values(self._state_dict_hooks):
+        for hook, may_replace in _values(self, "_state_dict_hooks"):
             changed = hook(self, destination, prefix, metadata)
             if changed is not None and not may_replace:
                 raise RuntimeError("state_dict post-hook must return None")
@@ -151,7 +151,7 @@ class StateDict:
     ) -> None:
         """Loads this module's own entries: adds to the lists what is not right, and puts off the rest."""
         lists = (missing_keys, unexpected_keys, error_msgs)
-        for hook in _values(self._load_state_dict_pre_hooks):
+        for hook in _values(self, "_load_state_dict_pre_hooks"):
             hook(self, state_dict, prefix, local_metadata, strict, *lists)
         writes = []
         own = dict(self._state())
@@ -191,20 +191,20 @@ class StateDict:
 
     def register_state_dict_pre_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, prefix, keep_vars) before the module's state dict is made."""
-        return add_hook(self, "_state_dict_pre_hooks", hook)
+        return add_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, local_metadata), which may change the dict."""
-        return add_hook(self, "_state_dict_hooks", (hook, False))
+        return add_hook(self._state_dict_hooks, (hook, False))
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
         """The same; what the hook returns replaces the dict."""
-        return add_hook(self, "_state_dict_hooks", (hook, True))
+        return add_hook(self._state_dict_hooks, (hook, True))
 
     def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
         error_msgs) before the module looks for its entries; it may change them."""
-        return add_hook(self, "_load_state_dict_pre_hooks", hook)
+        return add_hook(self._load_state_dict_pre_hooks, hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False) -> RemovableHandle:
         """The same, of a hook that may want no module."""
@@ -213,11 +213,11 @@ class StateDict:
     def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, incompatible_keys) after loading; what it takes from the lists of keys is no
         error any more."""
-        return add_hook(self, "_load_state_dict_post_hooks", hook)
+        return add_hook(self._load_state_dict_post_hooks, hook)
 
 
-def _values(hooks: dict | None) -> tuple:
-    return tuple((hooks or {}).values())
+def _values(module, registry: str) -> tuple:
+    return tuple(hooks_of(module, registry).values())
 
 
 def _walk(
@@ -234,7 +234,7 @@ def _walk(
         below = f"{prefix}{name}."
         part = _Loading({k: v for k, v in loading.items() if k.startswith(below)}, loading.writes)
         _walk(child, part, metadata, assign, keys, errors, hooks, below)
-    hooks += [(module, hook) for hook in _values(module._load_state_dict_post_hooks)]
+    hooks += [(module, hook) for hook in _values(module, "_load_state_dict_post_hooks")]
 
 
 def _put_off(state_dict, writes: list, at_once: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...utils.hooks import hooks_of
 from ..parameter import is_lazy
 
 
@@ -19,9 +20,9 @@ class Derived:
 
 def find(module, kind: type, name: str):
     """(key, hook) of the hook of a kind that computes the tensor of a name, or None."""
-    for key, hook in (module._forward_pre_hooks or {}).items():
-        if isinstance(hook.function, kind) and hook.function.name == name:
-            return key, hook.function
+    for key, hook in hooks_of(module, "_forward_pre_hooks").items():
+        if isinstance(hook, kind) and hook.name == name:
+            return key, hook
     return None
 
 

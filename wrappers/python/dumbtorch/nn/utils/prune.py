@@ -9,6 +9,7 @@ import numbers
 from collections.abc import Iterable
 
 from ... import _ops
+from ...utils.hooks import hooks_of
 from . import convert_parameters
 from ._derived import Derived, find, take_off
 
@@ -156,27 +157,38 @@ def _left(method, t, mask):
 # ---- how much
 
 
+def _validate_pruning_amount_init(amount) -> None:
+    if not isinstance(amount, numbers.Real):
+        raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
+    whole = isinstance(amount, numbers.Integral)
+    if amount < 0 or not whole and not amount <= 1:
+        raise ValueError(
+            f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
+        )
+
+
+def _validate_pruning_amount(amount, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
+        )
+
+
+def _compute_nparams_toprune(amount, tensor_size: int) -> int:
+    """The number of elements that a share or a number says."""
+    return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
+
+
 class _WithAmount(BasePruningMethod):
     """`amount` is a share or a number of elements."""
 
     def __init__(self, amount):
-        if not isinstance(amount, numbers.Real):
-            raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-        whole = isinstance(amount, numbers.Integral)
-        if amount < 0 or not whole and not amount <= 1:
-            raise ValueError(
-                f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
-            )
+        _validate_pruning_amount_init(amount)
         self.amount = amount
 
     def _count(self, size: int) -> int:
-        if not isinstance(self.amount, numbers.Integral):
-            return round(self.amount * size)
-        if self.amount > size:
-            raise ValueError(
-                f"amount={self.amount} should be smaller than the number of parameters to prune={size}"
-            )
-        return self.amount
+        _validate_pruning_amount(self.amount, size)
+        return _compute_nparams_toprune(self.amount, size)
 
 
 class _Unstructured(_WithAmount):
@@ -380,7 +392,7 @@ def remove(module, name):
 def is_pruned(module) -> bool:
     """Whether a parameter of the module, or of those below it, is pruned."""
     return any(
-        isinstance(hook.function, BasePruningMethod)
+        isinstance(hook, BasePruningMethod)
         for each in module.modules()
-        for hook in (each._forward_pre_hooks or {}).values()
+        for hook in hooks_of(each, "_forward_pre_hooks").values()
     )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from copy import copy
+from functools import partial
 
 from ... import _ops
 from ..._creation import as_tensor, tensor
@@ -19,37 +20,84 @@ _WANTED = (
 
 def default_collate(batch):
     """Stacks tensors, arrays and numbers; goes into tuples, lists and dictionaries; leaves text."""
+    return collate(batch, collate_fn_map=default_collate_fn_map)
+
+
+def collate(batch, *, collate_fn_map=None):
+    """Goes into tuples, lists and dictionaries. What is in them is put together by the map's function of its
+    type, or of a tuple of types: f(batch, collate_fn_map=map)."""
     first = batch[0]
-    numpy = sys.modules.get("numpy")
-    if isinstance(first, TensorBase):
-        return _ops.stack(list(batch))
-    if numpy is not None and isinstance(first, numpy.ndarray):
-        if first.dtype.kind in "SUO":
-            raise TypeError(_WANTED.format(first.dtype))
-        return _ops.stack([as_tensor(a) for a in batch])
-    if isinstance(first, (str, bytes)):  # NumPy's too
-        return batch
-    if isinstance(first, float):
-        return tensor(batch, dtype=float64)
-    if numpy is not None and isinstance(first, numpy.generic):
-        return as_tensor(numpy.array(batch))
-    if isinstance(first, int):
-        return tensor(batch)
+    own = _function_of(first, collate_fn_map) if collate_fn_map is not None else None
+    if own is not None:
+        return own(batch, collate_fn_map=collate_fn_map)
+    inner = partial(collate, collate_fn_map=collate_fn_map)
     if isinstance(first, Mapping):
-        parts = {key: default_collate([item[key] for item in batch]) for key in first}
-        return _like_mapping(first, parts)
+        return _like_mapping(first, {key: inner([item[key] for item in batch]) for key in first})
     if isinstance(first, Sequence):
-        return _collate_sequences(batch)
+        return _collate_sequences(batch, inner)
     raise TypeError(_WANTED.format(type(first)))
 
 
-def _collate_sequences(batch):
+def _function_of(item, functions: dict):
+    if type(item) in functions:
+        return functions[type(item)]
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(item, numpy.ndarray):
+        return collate_numpy_array_fn
+    if numpy is not None and isinstance(item, (numpy.bool_, numpy.number, numpy.object_)):
+        return collate_numpy_scalar_fn
+    return next((functions[kind] for kind in functions if isinstance(item, kind)), None)
+
+
+def collate_tensor_fn(batch, *, collate_fn_map=None):
+    """Stacks tensors."""
+    return _ops.stack(list(batch))
+
+
+def collate_numpy_array_fn(batch, *, collate_fn_map=None):
+    """Stacks arrays."""
+    if batch[0].dtype.kind in "SUO":
+        raise TypeError(_WANTED.format(batch[0].dtype))
+    return _ops.stack([as_tensor(a) for a in batch])
+
+
+def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
+    """A tensor of NumPy's numbers."""
+    return as_tensor(sys.modules["numpy"].array(batch))
+
+
+def collate_float_fn(batch, *, collate_fn_map=None):
+    """A tensor of float64."""
+    return tensor(batch, dtype=float64)
+
+
+def collate_int_fn(batch, *, collate_fn_map=None):
+    """A tensor of integers, or of bools."""
+    return tensor(batch)
+
+
+def collate_str_fn(batch, *, collate_fn_map=None):
+    """The texts."""
+    return batch
+
+
+# A program may add types of its own. NumPy's, which is not imported for them, are known without being here.
+default_collate_fn_map: dict = {
+    TensorBase: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+def _collate_sequences(batch, inner):
     first = batch[0]
     if hasattr(first, "_fields"):
-        return type(first)(*map(default_collate, zip(*batch, strict=False)))
+        return type(first)(*map(inner, zip(*batch, strict=False)))
     if any(len(item) != len(first) for item in batch):
         raise RuntimeError("each element in list of batch should be of equal size")
-    columns = [default_collate(column) for column in zip(*batch, strict=True)]
+    columns = [inner(column) for column in zip(*batch, strict=True)]
     return columns if isinstance(first, tuple) else _like_sequence(first, columns)
 
 

@@ -15,6 +15,7 @@ from ...random import default_generator
 from .collate import default_collate, default_convert, pin_memory
 from .dataset import IterableDataset, TensorDataset
 from .fetch import Plan
+from .info import get_worker_info  # noqa: F401  where PyTorch has it, too
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
 
 

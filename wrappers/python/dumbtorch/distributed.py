@@ -1,0 +1,66 @@
+"""torch.distributed: a program asks whether processes work together. Here each is alone."""
+
+from __future__ import annotations
+
+import enum
+
+from . import _missing
+
+__getattr__ = _missing.getattr_of(__name__)
+
+
+def is_available() -> bool:
+    """False: there are no groups of processes."""
+    return False
+
+
+is_initialized = is_nccl_available = is_gloo_available = is_mpi_available = is_available
+is_ucc_available = is_xccl_available = is_torchelastic_launched = is_available
+
+
+class ReduceOp(enum.Enum):
+    """How numbers of several processes become one."""
+
+    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR, PREMUL_SUM = range(9)
+
+
+class ProcessGroup:
+    """A group of processes: there is none."""
+
+
+class group:
+    """The group of all processes, before there is one."""
+
+    WORLD = None
+
+
+def init_process_group(*arguments, **settings):
+    """Not supported."""
+    raise NotImplementedError(
+        "distributed.init_process_group: processes do not work together; a program that asks is_available() first "
+        "goes on alone"
+    )
+
+
+def _needs_group(name: str):
+    def refuse(*arguments, **settings):
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call init_process_group."
+        )
+
+    refuse.__name__, refuse.__doc__ = name, "Needs a group of processes, which there is not."
+    return refuse
+
+
+_OF_A_GROUP = [
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "broadcast", "broadcast_object_list", "destroy_process_group", "gather", "gather_object", "get_backend",
+    "get_rank", "get_world_size", "irecv", "isend", "monitored_barrier", "new_group", "recv", "reduce",
+    "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
+]  # fmt: skip
+globals().update({name: _needs_group(name) for name in _OF_A_GROUP})
+
+__all__ = [
+    "ProcessGroup", "ReduceOp", "group", "init_process_group", "is_available", "is_gloo_available", "is_initialized",
+    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", *_OF_A_GROUP,
+]  # fmt: skip
