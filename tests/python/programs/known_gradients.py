@@ -13,6 +13,7 @@ from .case import (
     UNUSED,
     Case,
     documented,
+    graph_behind,
     graph_of,
     has_node,
     is_derivative,
@@ -249,6 +250,15 @@ def _(c: Case) -> bool:
     return linear and ((zeros and none) or outside or c.only_theirs_raises(UNUSED))
 
 
+# By the bias, where what was convolved came to require grad afterwards.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    less = c.aspect == "requires_grad" and c.difference.ours == "False" and c.theirs.dim() == 1
+    operands = re.findall(r"conv\w*\((.*)\)", c.history)
+    later = any(x is y for x in c.flagged for y in c.named(" ".join(operands)))
+    return less and later and is_derivative(c) and c.derives("Convolution")
+
+
 # The nearest elements.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:
@@ -319,11 +329,12 @@ def _(c: Case) -> bool:
 # What was asked for another one has forgotten what it kept.
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
-    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
-    asked = c.named(" ".join(inputs))
+    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]|\.grad\([^\[]*, \[(.*?)\]", c.history)
+    asked = c.named(" ".join(names for call in inputs for names in call))
     others = [(x.grad_fn, x.output_nr) for x in c.tensors.values() if x.grad_fn]
-    several = any(x.grad_fn is n and x.output_nr != at for x in asked for n, at in others)
-    return several and c.only_theirs_raises(SECOND_TIME)
+    several = {n for x in asked for n, at in others if x.grad_fn is n and x.output_nr != at}
+    before = all(not several.isdisjoint(graph_behind(n)) for n, _ in c.forgotten)
+    return len(several) > 0 and before and c.only_theirs_raises(SECOND_TIME)
 
 
 # Parts that are one op's here, and in PyTorch those of an op each.
@@ -488,7 +499,10 @@ def _(c: Case) -> bool:
 
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
-    refused = "^RuntimeError: (index_put_|index_add_|scatter|ldexp_): .*single memory location"
+    refused = (
+        "^RuntimeError: (index_(put|add|copy|reduce)_|scatter(_add|_reduce)?_|ldexp_): "
+        ".*single memory location"
+    )
     apart = "ldexp_" in c.statement or any(not x.is_contiguous() for x in c.used)
     return apart and c.only_ours_raises(refused)
 

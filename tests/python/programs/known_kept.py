@@ -129,10 +129,21 @@ def _(c: Case) -> bool:
     return apart and c.only_ours_raises(CHANGED) and c.passes(f"(?:{runs})")
 
 
+# An input with another margin at its end than at its beginning, of which PyTorch keeps a padded copy.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    padded = "padding='same'" in c.history and c.derives("Convolution")
+    nodes = {n for x in c.derived for n in graph_of(x) if n.name() == "ConvolutionBackward0"}
+    padded = "'same'" in c.history and any(map(pads_unequally, nodes))
     return padded and c.only_ours_raises(CHANGED)
+
+
+def pads_unequally(convolution: Node) -> bool:
+    """Whether 'same' is an odd number of elements along a dimension; the weight has a gradient, which reads the input."""
+    weight = convolution.next_functions[1][0]
+    if weight is None:
+        return False
+    kernel = weight._input_metadata[0].shape[2:]
+    return any(d * (k - 1) % 2 for k, d in zip(kernel, convolution._saved_dilation, strict=True))
 
 
 @documented(KEEPS)

@@ -238,6 +238,7 @@ COPIED_IN_ORDER = {
     ("GridSampler2DBackward0", "input"),
     ("GridSampler3DBackward0", "grid"),
     ("GridSampler3DBackward0", "input"),
+    ("NativeBatchNormBackward0", "input"),
     ("NativeLayerNormBackward0", "input"),
 }
 
