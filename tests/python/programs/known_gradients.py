@@ -246,7 +246,7 @@ def _(c: Case) -> bool:
     linear = c.derives("Convolution", "NativeBatchNorm", "NativeGroupNorm")
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None"
-    outside = c.aspect == "requires_grad" and c.difference.ours == "True" and c.derives("Convol")
+    outside = c.aspect == "requires_grad" and c.difference.ours == "True" and c.derives("Convolution")
     return linear and ((zeros and none) or outside or c.only_theirs_raises(UNUSED))
 
 

@@ -18,6 +18,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    is_named,
     names_changed,
 )
 from .kept import (
@@ -89,7 +90,9 @@ def nothing_arrived_at(c: Case) -> set[Node]:
 
 
 def is_constant(node: Node) -> bool:
-    """Whether it counts what is not 0."""
+    """Whether it counts what is not 0, or compares in place."""
+    if is_named(node, ("Ge", "Gt", "Le", "Lt", "Eq", "Ne")):
+        return True
     match node.name():
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
@@ -288,7 +291,8 @@ def _(c: Case) -> bool:
         "SgnBackward0",
     }
     nodes = {n.name() for n, _ in reported(c)}
-    rows = re.search(r"\brenorm_?\(", c.history) is not None
+    again = "create_graph=True" in c.history or c.derives("torch::autograd::CopySlices")
+    rows = again and re.search(r"\brenorm_?\(", c.history) is not None
     return rows and bool(nodes) and nodes <= steps and c.only_theirs_raises(CHANGED)
 
 
@@ -354,20 +358,24 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     factors = {n.name() for n, _ in reported(c)} == {"MulBackward0"}
-    return factors and c.derives("BinaryCrossEntropy") and c.only_theirs_raises(CHANGED)
+    losses = re.findall(r".*\b(?:binary_cross_entropy|BCE).*", c.history)
+    weighed = c.named("\n".join(losses))
+    written = any(names_changed(c.difference.theirs, x) for x in weighed)
+    return factors and written and c.derives("BinaryCrossEntropy")
 
 
-# What comes before a comparison in place is not asked.
+# Indices and targets of int32 are kept as others.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    compares = c.derives("Ge", "Gt", "Le", "Lt", "Eq", "Ne")
-    return compares and c.only_theirs_raises(CHANGED)
+    narrow = c.only_theirs_raises(CHANGED + r"\[torch\.IntTensor")
+    kept = [what for _, what in reported(c)]
+    return narrow and all(re.match("ind(ex|ices)$|target", what) for what in kept)
 
 
-# Indices of int32 are kept as others, and those without elements not at all.
+# What has no elements is not kept at all.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return c.only_theirs_raises(CHANGED + r"\[torch\.(IntTensor|\w+Tensor \[(.*, )?0[],])")
+    return c.only_theirs_raises(CHANGED + r"\[torch\.\w+Tensor \[(.*, )?0[],]")
 
 
 # The gradient of a bias that PyTorch adds apart.
