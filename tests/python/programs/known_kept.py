@@ -16,7 +16,7 @@ from .case import (
     is_derivative,
     names_changed,
 )
-from .known_saved import KEEPS, is_kept_by_pytorch_alone, reported
+from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
 # What these keep and PyTorch's do not: operands, and the result of attention.
 KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
@@ -138,7 +138,7 @@ def _(c: Case) -> bool:
 
 
 def pads_unequally(convolution: Node) -> bool:
-    """Whether 'same' is an odd number of elements along a dimension; the weight has a gradient, which reads the input."""
+    """Whether 'same' is an odd number of elements along a dimension. The input is read for the weight's gradient."""
     weight = convolution.next_functions[1][0]
     if weight is None:
         return False
@@ -160,6 +160,8 @@ def _(c: Case) -> bool:
         "Deg2Rad",
         "Rad2Deg",
     )
-    nodes = [n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)]
-    used = any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
-    return used and c.only_ours_raises(SECOND_TIME)
+    if not c.only_ours_raises(SECOND_TIME):
+        return False
+    went = {n for earlier in earlier_derivatives(c) for x in earlier.derived for n in graph_of(x)}
+    nodes = went & {n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)}
+    return any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)

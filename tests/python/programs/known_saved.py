@@ -80,13 +80,16 @@ def nothing_arrived_at(c: Case) -> set[Node]:
     """What such functions come after, and nothing else that has gone backward: it was run in vain."""
     nodes = {n for x in c.tensors.values() for n in graph_of(x)}
     behind = {m for n in nodes if is_constant(n) for m in graph_behind(n) if m is not n}
-    went = [s for s in c.history.split("\n")[:-1] if re.search(r"\b(grad|backward)\(", s)]
-    for statement in went:
-        earlier = dataclasses.replace(
-            c, difference=dataclasses.replace(c.difference, statement=statement)
-        )
+    for earlier in earlier_derivatives(c):
         behind -= something_arrives_at(earlier)
     return behind
+
+
+def earlier_derivatives(c: Case) -> list[Case]:
+    """The case at each of the statements before that went backward."""
+    went = [s.strip() for s in c.history.split("\n")[:-1] if re.search(r"\b(grad|backward)\(", s)]
+    at = [dataclasses.replace(c.difference, statement=s) for s in went]
+    return [dataclasses.replace(c, difference=d) for d in at]
 
 
 def is_constant(node: Node) -> bool:
@@ -338,7 +341,7 @@ def wants_grad(c: Case, name: str) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     layers = re.findall(r"^(m\d+) = .*(?:Circular|circular)", c.history, re.M)
-    padded = "|".join([*layers, r"pad(?=\(.*circular)"])
+    padded = "|".join([*layers, r"pad(?=\(.*circular)", r"CircularPad\dd"])
     others = all(is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
     hidden = c.derives("torch::autograd::CopySlices") and c.passes(f"(?:{padded})")
     return hidden and others and c.only_theirs_raises(SECOND_TIME)

@@ -296,6 +296,28 @@ x3 = t.nn.functional.conv1d(t.ones(1, 1, 1), x2, x1)
 x2.requires_grad_()
 x3.backward(create_graph=True)
 """,
+    "a state that lies by columns, in a layer": """
+x1 = t.tensor([[0.0, 1.0], [2.0, 3.0]]).permute((1, 0))
+m1 = t.nn.LSTMCell(1, 2).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x2, x3 = m1(t.ones(2, 1), (x1, x1))
+""",
+    "a layer of circular padding, asked for a second time": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = t.nn.CircularPad2d(0)(x1)
+x2.backward()
+x3 = t.autograd.grad(x2, [x1])
+""",
+    "the derivative of a Bessel function by its result": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.special.i0e(x1)
+x3, = t.autograd.grad(x2.square(), [x1], create_graph=True)
+x4, = t.autograd.grad(x3, x2)
+""",
+    "zeta of large numbers": """
+x1 = t.tensor([2.0, 1e30])
+x2 = t.special.zeta(x1, x1.flip(0).nan_to_num(posinf=1.0))
+x3 = t.special.zeta(x1, x1)
+""",
 }
 
 
