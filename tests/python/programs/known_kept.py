@@ -97,6 +97,17 @@ def _(c: Case) -> bool:
     return again and c.passes_layer("(?:LSTM|GRU|RNN)")
 
 
+# A batch that comes first PyTorch turns, and keeps a copy of.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
+    if not layers or not c.only_ours_raises(CHANGED):
+        return False
+    inputs = c.named("\n".join(re.findall(rf".*\b(?:{'|'.join(layers)})\(.*", c.history)))
+    rows = [x.detach().flatten(0, 1) for x in inputs if x.dim() == 3 and x._version]
+    return any(names_changed(c.difference.ours, x) for x in rows)
+
+
 # What PyTorch's keeps for the gradient of its weight alone is the normalised input.
 @documented(KEEPS)
 def _(c: Case) -> bool:

@@ -313,6 +313,13 @@ x2 = t.special.i0e(x1)
 x3, = t.autograd.grad(x2.square(), [x1], create_graph=True)
 x4, = t.autograd.grad(x3, x2)
 """,
+    "a batch is written after its heads have looked at it": """
+x1 = t.tensor([[[0.0], [0.0]], [[0.0], [0.0]]])
+m1 = t.nn.MultiheadAttention(1, 1, batch_first=True).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters(False)])
+x2 = m1(x1, x1, x1)[0].contiguous()
+x1 += 1
+x2.mean().backward()
+""",
     "zeta of large numbers": """
 x1 = t.tensor([2.0, 1e30])
 x2 = t.special.zeta(x1, x1.flip(0).nan_to_num(posinf=1.0))
