@@ -226,6 +226,19 @@ def test_gradients_of_gradients_of_norm_and_relu(torch, last):
         np.testing.assert_allclose(ours, truth, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.parametrize("activation", ("ReLU", "ReLU6"))
+@pytest.mark.parametrize("training", (True, False))
+def test_a_gradient_of_norm_and_relu_is_flat_in_the_bias(both, same, activation, training):
+    def run(t):
+        net = t.nn.Sequential(t.nn.BatchNorm2d(2), getattr(t.nn, activation)()).train(training)
+        x = (t.arange(16.0).reshape(2, 2, 2, 2) - 5).requires_grad_()
+        gradient = t.autograd.grad(net(x).sum(), x, create_graph=True)[0]
+        gradient.square().sum().backward()
+        return net[0].bias.grad, net[0].weight.grad, x.grad
+
+    same(*both(run))
+
+
 @pytest.mark.parametrize("isa", ("v2", "v3"))
 def test_norm_and_relu_on_other_processors(torch, isa):
     tests = [sys.executable, "-m", "pytest", __file__, "-k", "test_norm_and_relu and not other"]

@@ -82,6 +82,12 @@ def test_refused(text, refusals):
         "f.jacrev(lambda x: [x, {'a': x * 2}])(x)[1]['a']", "f.vjp(lambda x: {'a': x * 2}, x)[1]({'a': x})[0]",
         "f.jvp(lambda d: d['a'] * 2, ({'a': x},), ({'a': x},))",
         "f.hessian(lambda a, b: (a * a * b).sum(), argnums=(0, 1))(x, x)",
+        "f.jacfwd(lambda x: (x.sin(), t.arange(2), x.sum(), t.ones(2)))(x)", "f.jacfwd(t.sin)(t.zeros(0))",
+        "f.jacfwd(lambda a, b: (a * b.sum(), b), argnums=(1, 0))(x[:1], x)", "f.jacfwd(t.relu)(m)",
+        # What overflows is NaN along the column by which it does not move.
+        "f.hessian(lambda a: a.exp().mean())(x * t.tensor([0.0, 1.0, 1e30]))",
+        "f.jacfwd(lambda a: a.exp())(x * t.tensor([0.0, 1.0, 1e30]))",
+        "f.jacrev(lambda a: a.exp())(x * t.tensor([0.0, 1.0, 1e30]))",
     ],
 )  # fmt: skip
 def test_values(text, both, same):

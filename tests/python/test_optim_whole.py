@@ -270,6 +270,20 @@ def test_adafactor(settings, dtype, both, same):
     same(*both(run), rtol=1e-4 if dtype == "float32" else 1e-6, atol=1e-5)
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("of", ["gradient", "parameter"])
+def test_adafactor_leaves_out_what_is_no_number(bad, of, both, same):
+    def run(t):
+        p = t.nn.Parameter(t.tensor([0.5, bad if of == "parameter" else 1.0, 2.0]))
+        opt = t.optim.Adafactor([p])
+        for _ in range(2):
+            p.grad = t.tensor([0.1, bad if of == "gradient" else 1.0, -3.0])
+            opt.step()
+        return p
+
+    same(*both(run))
+
+
 @pytest.mark.parametrize("settings", MUON, ids=str)
 def test_muon(settings, both, same):
     """Its iteration is one of bfloat16 numbers, which the libraries round at other places."""

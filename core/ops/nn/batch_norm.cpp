@@ -267,7 +267,9 @@ Tensor batch_norm_relu_by_kernel(const Normalising& n, const Tensor& addend, dou
       {Saved::input(n.x), Saved::input(n.weight), Saved::place(n.bias), Saved::place(addend)},
       [bn = n.bn, passed](const std::vector<Tensor>& in) {
         const Tensor y = batch_norm_composition(in, bn);
-        return where(passed.mask(in[0]), in[3].defined() ? add(y, in[3]) : y, 0);
+        // Of relu's result its derivative sees only which elements are positive: those that passed.
+        const Tensor flags = to_dtype(passed.mask(in[0]), y.dtype());
+        return relu(alias_with(in[3].defined() ? add(y, in[3]) : y, flags));
       },
       [bn = n.bn, passed](BackwardCall& b, const std::vector<Tensor>& in) {
         batch_norm_relu_backward(b, in, bn, passed);

@@ -177,7 +177,13 @@ def graph_behind(node: Node | None) -> list[Node]:
 
 
 def has_node(x: torch.Tensor, name: str | tuple[str, ...]) -> bool:
-    return any(n.name().startswith(name) for n in graph_of(x))
+    names = (name,) if isinstance(name, str) else name
+    return any(is_named(n, names) for n in graph_of(x))
+
+
+def is_named(node: Node, names: tuple[str, ...]) -> bool:
+    """Whether its name begins with one of these, as whole words: Log is not Logit, but LogSoftmax."""
+    return re.match(rf"(?:{'|'.join(names)})(?![a-z])", node.name()) is not None
 
 
 def keeps(node: Node, such: Callable[[torch.Tensor], bool]) -> bool:

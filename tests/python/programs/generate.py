@@ -6,7 +6,7 @@ import warnings
 
 import torch
 
-from . import fitting, layers
+from . import families, fitting, layers
 from . import statements as s
 from .program import Program, Refused
 
@@ -26,6 +26,8 @@ STATEMENTS = {
     layers.layer: 3, layers.module_settings: 2, layers.call_by_other_weights: 1, layers.image_layout: 1,
     layers.second_derivative: 3, layers.transform: 3, layers.out_argument: 2,
     layers.other_optimizer: 1, layers.schedule: 1,
+    families.linear_algebra: 2, families.special_function: 2, families.loss_of_targets: 2, families.layer_of_inputs: 2,
+    families.layer_without_weights: 2, families.other_derivative: 1, families.parameters_in_a_line: 1,
     s.module: 2, s.use_module: 4, s.parameter: 2, s.loss_module: 2, s.optimizer: 2, s.step: 4, s.clip: 1,
 }  # fmt: skip
 ALWAYS = (s.new_trainable, s.arithmetic, s.function)

@@ -16,6 +16,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_kept,
     known_memory,
     known_norms,
+    known_nothing,
     known_numbers,
     known_saved,
     known_versions,

@@ -90,7 +90,8 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     apart = any(x.dim() == 2 and not x.is_contiguous() for x in c.used if x is not c.theirs)
-    return c.aspect == "strides" and apart and "lstm_cell(" in c.statement
+    cells = re.search(r"lstm_cell\(|LSTMCell\(", c.called) is not None
+    return c.aspect == "strides" and apart and cells
 
 
 # What comes out of attention of several heads: ours has those of a position beside each other; what a GPU composes is

@@ -376,6 +376,14 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and c.derives("GridSampler") and only_the_infinite_differs(c)
 
 
+# Of large numbers, whose terms are 0 times infinity there.
+@documented("**Bessel's and Airy's functions**")
+def _(c: Case) -> bool:
+    large = any(largest(x) >= 1e9 or x.isinf().any() for x in c.floats)
+    vanishes = all_that_differ(c, lambda ours, theirs: (ours == 0) & theirs.isnan())
+    return large and vanishes and "zeta(" in c.statement
+
+
 @documented("**Bessel's and Airy's functions**")
 def _(c: Case) -> bool:
     called = re.search(r"\big?amma(inc)?c?_?\(", c.statement) is not None

@@ -13,6 +13,7 @@ from .case import (
     UNUSED,
     Case,
     documented,
+    graph_behind,
     graph_of,
     has_node,
     is_derivative,
@@ -245,8 +246,19 @@ def _(c: Case) -> bool:
     linear = c.derives("Convolution", "NativeBatchNorm", "NativeGroupNorm")
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     none = c.aspect == "type" and c.difference.theirs == "None"
-    outside = c.aspect == "requires_grad" and c.difference.ours == "True" and c.derives("Convol")
+    outside = (
+        c.aspect == "requires_grad" and c.difference.ours == "True" and c.derives("Convolution")
+    )
     return linear and ((zeros and none) or outside or c.only_theirs_raises(UNUSED))
+
+
+# By the bias, where what was convolved came to require grad afterwards.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    less = c.aspect == "requires_grad" and c.difference.ours == "False" and c.theirs.dim() == 1
+    operands = re.findall(r"conv\w*\((.*)\)", c.history)
+    later = any(x is y for x in c.flagged for y in c.named(" ".join(operands)))
+    return less and later and is_derivative(c) and c.derives("Convolution")
 
 
 # The nearest elements.
@@ -319,11 +331,12 @@ def _(c: Case) -> bool:
 # What was asked for another one has forgotten what it kept.
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
-    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
-    asked = c.named(" ".join(inputs))
+    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]|\.grad\([^\[]*, \[(.*?)\]", c.history)
+    asked = c.named(" ".join(names for call in inputs for names in call))
     others = [(x.grad_fn, x.output_nr) for x in c.tensors.values() if x.grad_fn]
-    several = any(x.grad_fn is n and x.output_nr != at for x in asked for n, at in others)
-    return several and c.only_theirs_raises(SECOND_TIME)
+    several = {n for x in asked for n, at in others if x.grad_fn is n and x.output_nr != at}
+    before = all(not several.isdisjoint(graph_behind(n)) for n, _ in c.forgotten)
+    return len(several) > 0 and before and c.only_theirs_raises(SECOND_TIME)
 
 
 # Parts that are one op's here, and in PyTorch those of an op each.
@@ -370,57 +383,6 @@ def _(c: Case) -> bool:
     inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]", c.history)
     hooked.update(re.findall(r"\bx\d+", " ".join(inputs)))
     return seen and (asked or not hooked.isdisjoint(written))
-
-
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    return c.only_ours_raises("Expected input with at least one class")
-
-
-# The gradient there is a tensor that others see, such as the input.
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    none = c.aspect in ("version", "is_leaf") and c.theirs.numel() == 0
-    return none and is_derivative(c) and re.search(r"\bcum(min|max)\(", c.history) is not None
-
-
-# An input without channels.
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    convolves = c.aspect == "shape" and re.search(r"[cC]onv\dd\(", c.called) is not None
-    return convolves and "0" in re.findall(r"\d+", c.difference.theirs)
-
-
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(r"adaptive_\w+_pool\dd_backward\(\): Expected .* being empty")
-
-
-# What is transposed to nothing.
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    return c.only_ours_raises(
-        r"conv_transpose\dd: Given input size per channel: .*Output size is too small"
-    )
-
-
-def leads_through_nothing(x: torch.Tensor) -> bool:
-    """Whether its graph has a result of no elements, or a write of which PyTorch does not show what was written."""
-    nodes = graph_of(x)
-    sizes = (m.shape for n in nodes for m in getattr(n, "_input_metadata", ()))
-    return any(0 in s for s in sizes) or any("CopySlices" in n.name() for n in nodes)
-
-
-# Through what was written: of no elements.
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    none = any(x.numel() == 0 for x in c.tensors.values())
-    none = none or re.search(r"\[.*(0:0|\[False\]).*\] \S?= ", c.history) is not None
-    none = none and any(map(leads_through_nothing, c.derived))
-    zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
-    less = c.aspect == "requires_grad"
-    less = less or (c.aspect == "type" and c.difference.theirs == "None" and zeros)
-    return none and less and is_derivative(c)
 
 
 @documented("**`detach_`** works on views too")
@@ -488,7 +450,10 @@ def _(c: Case) -> bool:
 
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
-    refused = "^RuntimeError: (index_put_|index_add_|scatter|ldexp_): .*single memory location"
+    refused = (
+        "^RuntimeError: (index_(put|add|copy|reduce)_|scatter(_add|_reduce)?_|ldexp_): "
+        ".*single memory location"
+    )
     apart = "ldexp_" in c.statement or any(not x.is_contiguous() for x in c.used)
     return apart and c.only_ours_raises(refused)
 
@@ -510,7 +475,14 @@ def _(c: Case) -> bool:
     writes = re.search(r"\.\w+_\(| [^\s\w]+= ", c.statement) is not None
     operands = {id(x): x for x in c.named(c.statement)}.values()
     pairs = itertools.combinations(operands, 2)
-    return c.aspect == "values" and writes and any(share_memory(a, b) for a, b in pairs)
+    apart = any(share_memory(a, b) and not lie_alike(a, b) for a, b in pairs)
+    return c.aspect == "values" and writes and apart
+
+
+def lie_alike(x: torch.Tensor, y: torch.Tensor) -> bool:
+    """Whether each element of the one is that of the other, so that no order decides."""
+    places = [(z.data_ptr(), z.shape, z.stride()) for z in (x, y)]
+    return places[0] == places[1]
 
 
 @documented("**`detach_`** works on views too")
@@ -547,51 +519,3 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(
         "^RuntimeError: (batch_norm|embedding): unsupported operation: more than one"
     )
-
-
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    return c.only_ours_raises(
-        "^IndexError: (synchronize: )?(index_add_?|nll_loss): index .* is out of bounds"
-    )
-
-
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(r"select\(\): index .* out of range for tensor of size \[.*\b0\b")
-
-
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    none = any(x.numel() == 0 for x in c.used)
-    return none and c.only_ours_raises("^RuntimeError: bilinear: .*weight must be 3-dimensional")
-
-
-# PyTorch writes the statistics nevertheless.
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    none = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
-    sentence = "leaf Variable that requires grad|doesn't match the broadcast shape"
-    return none and c.only_theirs_raises(sentence)
-
-
-# Of a dimension that is not there.
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    differences = "n=0" in c.statement and c.only_ours_raises("^IndexError: diff: Dimension out")
-    return differences or c.only_ours_raises("^IndexError: cum(min|max): Dimension out of range")
-
-
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    of_nothing = "inner(" in c.statement and any(x.numel() == 0 for x in c.used)
-    taken = of_nothing and c.only_theirs_raises("\"dot\" not implemented for 'Bool'")
-    return taken or c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")
-
-
-# The mean of no losses, and targets that nobody reads.
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    none = "margin_loss(" in c.statement and any(x.numel() == 0 for x in c.used)
-    refused = c.only_ours_raises("margin_loss: (expected scalar type Long|.* not implemented for)")
-    return none and (c.aspect == "values" or refused)

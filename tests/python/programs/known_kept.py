@@ -16,7 +16,7 @@ from .case import (
     is_derivative,
     names_changed,
 )
-from .known_saved import KEEPS, is_kept_by_pytorch_alone, reported
+from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
 # What these keep and PyTorch's do not: operands, and the result of attention.
 KEEP_MORE = r"scaled_dot_product_attention\(|cross_entropy\(|CrossEntropyLoss\(|matmul\(|@"
@@ -97,6 +97,17 @@ def _(c: Case) -> bool:
     return again and c.passes_layer("(?:LSTM|GRU|RNN)")
 
 
+# A batch that comes first PyTorch turns, and keeps a copy of.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    layers = re.findall(r"^(m\d+) = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
+    if not layers or not c.only_ours_raises(CHANGED):
+        return False
+    inputs = c.named("\n".join(re.findall(rf".*\b(?:{'|'.join(layers)})\(.*", c.history)))
+    rows = [x.detach().flatten(0, 1) for x in inputs if x.dim() == 3 and x._version]
+    return any(names_changed(c.difference.ours, x) for x in rows)
+
+
 # What PyTorch's keeps for the gradient of its weight alone is the normalised input.
 @documented(KEEPS)
 def _(c: Case) -> bool:
@@ -129,10 +140,21 @@ def _(c: Case) -> bool:
     return apart and c.only_ours_raises(CHANGED) and c.passes(f"(?:{runs})")
 
 
+# An input with another margin at its end than at its beginning, of which PyTorch keeps a padded copy.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    padded = "padding='same'" in c.history and c.derives("Convolution")
+    nodes = {n for x in c.derived for n in graph_of(x) if n.name() == "ConvolutionBackward0"}
+    padded = "'same'" in c.history and any(map(pads_unequally, nodes))
     return padded and c.only_ours_raises(CHANGED)
+
+
+def pads_unequally(convolution: Node) -> bool:
+    """Whether 'same' is an odd number of elements along a dimension. The input is read for the weight's gradient."""
+    weight = convolution.next_functions[1][0]
+    if weight is None:
+        return False
+    kernel = weight._input_metadata[0].shape[2:]
+    return any(d * (k - 1) % 2 for k, d in zip(kernel, convolution._saved_dilation, strict=True))
 
 
 @documented(KEEPS)
@@ -149,6 +171,8 @@ def _(c: Case) -> bool:
         "Deg2Rad",
         "Rad2Deg",
     )
-    nodes = [n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)]
-    used = any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
-    return used and c.only_ours_raises(SECOND_TIME)
+    if not c.only_ours_raises(SECOND_TIME):
+        return False
+    went = {n for earlier in earlier_derivatives(c) for x in earlier.derived for n in graph_of(x)}
+    nodes = went & {n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)}
+    return any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)

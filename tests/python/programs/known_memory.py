@@ -107,10 +107,11 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
 
 
-# Of convolutions of volumes: ours is row-major.
+# Of convolutions and maxima of volumes: ours is row-major.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    volumes = re.search(r"conv(_transpose)?3d\(|Conv(Transpose)?3d\(", c.called) is not None
+    calls = r"(conv(_transpose)?|Conv(Transpose)?|max_pool|MaxPool)3d(_with_indices)?\("
+    volumes = re.search(calls, c.called) is not None
     if c.aspect != "strides" or not volumes or not isinstance(c.theirs, torch.Tensor):
         return False
     theirs = c.theirs.detach()

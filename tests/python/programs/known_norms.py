@@ -65,7 +65,8 @@ def _(c: Case) -> bool:
 # Its third derivative: ours is that of what it is made of.
 @documented("**Third derivatives** of `batch_norm`")
 def _(c: Case) -> bool:
-    twice = c.derives("NativeLayerNorm") and c.history.count("create_graph=True") > 1
+    twice = c.derives("NativeLayerNorm", "NativeBatchNorm")
+    twice = twice and c.history.count("create_graph=True") > 1
     if c.aspect != "values" or not (twice or c.derives("NativeBatchNormBackwardBackward")):
         return False
     with (

@@ -104,6 +104,16 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and overlaps and any(map(repeats, c.used))
 
 
+# Windows of it were written, each element once for each of them, and the gradient goes back through that.
+@documented("**Expanded memory**")
+def _(c: Case) -> bool:
+    windows = c.named(
+        " ".join(re.findall(r"^(x\d+) = .*(?:as_strided|\bunfold)\(", c.history, re.M))
+    )
+    written = any(x._version and repeats(x) for x in windows)
+    return c.aspect == "values" and written and c.derives("torch::autograd::CopySlices")
+
+
 # Along an expanded dimension PyTorch's median is not even an element.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

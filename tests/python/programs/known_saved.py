@@ -18,6 +18,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    is_named,
     names_changed,
 )
 from .kept import (
@@ -79,17 +80,22 @@ def nothing_arrived_at(c: Case) -> set[Node]:
     """What such functions come after, and nothing else that has gone backward: it was run in vain."""
     nodes = {n for x in c.tensors.values() for n in graph_of(x)}
     behind = {m for n in nodes if is_constant(n) for m in graph_behind(n) if m is not n}
-    went = [s for s in c.history.split("\n")[:-1] if re.search(r"\b(grad|backward)\(", s)]
-    for statement in went:
-        earlier = dataclasses.replace(
-            c, difference=dataclasses.replace(c.difference, statement=statement)
-        )
+    for earlier in earlier_derivatives(c):
         behind -= something_arrives_at(earlier)
     return behind
 
 
+def earlier_derivatives(c: Case) -> list[Case]:
+    """The case at each of the statements before that went backward."""
+    went = [s.strip() for s in c.history.split("\n")[:-1] if re.search(r"\b(grad|backward)\(", s)]
+    at = [dataclasses.replace(c.difference, statement=s) for s in went]
+    return [dataclasses.replace(c, difference=d) for d in at]
+
+
 def is_constant(node: Node) -> bool:
-    """Whether it counts what is not 0."""
+    """Whether it counts what is not 0, or compares in place."""
+    if is_named(node, ("Ge", "Gt", "Le", "Lt", "Eq", "Ne")):
+        return True
     match node.name():
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
@@ -217,7 +223,8 @@ def _(c: Case) -> bool:
         r"(elu|ELU)_?\(.*inplace=True|(elu|sgn|copysign|scatter_reduce|index_reduce)_\(|"
         r"div(ide)?_\(.*rounding_mode="
     )
-    less = re.search(calls, c.history) is not None
+    targets = c.named("\n".join(s for s in c.history.split("\n") if re.search(calls, s)))
+    less = any(names_changed(c.difference.theirs, x) for x in targets)
     written = re.search(r"x\d+\[.*x\d+.*\] \S?= |masked_scatter_\(", c.history) is not None
     less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
     hidden = c.derives("torch::autograd::CopySlices")
@@ -238,6 +245,7 @@ COPIED_IN_ORDER = {
     ("GridSampler2DBackward0", "input"),
     ("GridSampler3DBackward0", "grid"),
     ("GridSampler3DBackward0", "input"),
+    ("NativeBatchNormBackward0", "input"),
     ("NativeLayerNormBackward0", "input"),
 }
 
@@ -287,7 +295,8 @@ def _(c: Case) -> bool:
         "SgnBackward0",
     }
     nodes = {n.name() for n, _ in reported(c)}
-    rows = re.search(r"\brenorm_?\(", c.history) is not None
+    again = "create_graph=True" in c.history or c.derives("torch::autograd::CopySlices")
+    rows = again and re.search(r"\brenorm_?\(", c.history) is not None
     return rows and bool(nodes) and nodes <= steps and c.only_theirs_raises(CHANGED)
 
 
@@ -333,7 +342,7 @@ def wants_grad(c: Case, name: str) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     layers = re.findall(r"^(m\d+) = .*(?:Circular|circular)", c.history, re.M)
-    padded = "|".join([*layers, r"pad(?=\(.*circular)"])
+    padded = "|".join([*layers, r"pad(?=\(.*circular)", r"CircularPad\dd"])
     others = all(is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)
     hidden = c.derives("torch::autograd::CopySlices") and c.passes(f"(?:{padded})")
     return hidden and others and c.only_theirs_raises(SECOND_TIME)
@@ -353,20 +362,24 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     factors = {n.name() for n, _ in reported(c)} == {"MulBackward0"}
-    return factors and c.derives("BinaryCrossEntropy") and c.only_theirs_raises(CHANGED)
+    losses = re.findall(r".*\b(?:binary_cross_entropy|BCE).*", c.history)
+    weighed = c.named("\n".join(losses))
+    written = any(names_changed(c.difference.theirs, x) for x in weighed)
+    return factors and written and c.derives("BinaryCrossEntropy")
 
 
-# What comes before a comparison in place is not asked.
+# Indices and targets of int32 are kept as others.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    compares = c.derives("Ge", "Gt", "Le", "Lt", "Eq", "Ne")
-    return compares and c.only_theirs_raises(CHANGED)
+    narrow = c.only_theirs_raises(CHANGED + r"\[torch\.IntTensor")
+    kept = [what for _, what in reported(c)]
+    return narrow and all(re.match("ind(ex|ices)$|target", what) for what in kept)
 
 
-# Indices of int32 are kept as others, and those without elements not at all.
+# What has no elements is not kept at all.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return c.only_theirs_raises(CHANGED + r"\[torch\.(IntTensor|\w+Tensor \[(.*, )?0[],])")
+    return c.only_theirs_raises(CHANGED + r"\[torch\.\w+Tensor \[(.*, )?0[],]")
 
 
 # The gradient of a bias that PyTorch adds apart.

@@ -26,8 +26,8 @@ def parts(name: str, ours, theirs, place: str = "") -> Iterator[Pair]:
     """The tensors and numbers that a value consists of, with their gradients."""
     place = place or name
     if isinstance(theirs, torch.Tensor):
-        looks = [may_look_at(x) for x in (theirs, ours)]  # which may bring a view up to date: both
-        if looks[0]:
+        if may_look_at(theirs):
+            may_look_at(ours)  # which may bring a view up to date: both, or none
             yield Pair(name, place, ours, theirs)
             if theirs.is_leaf or theirs.retains_grad:
                 yield Pair(name, place + ".grad", getattr(ours, "grad", None), theirs.grad)

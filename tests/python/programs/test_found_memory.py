@@ -237,6 +237,94 @@ x1 = t.tensor([[0.0, 0.0]])
 x2 = t.vmap(lambda a: a, out_dims=1)(x1)
 n3, n4 = x2.stride()
 """,
+    "one of several views of what was written and then detached": """
+x1 = t.tensor([0.0, 0.0], requires_grad=True)
+x2 = t.nn.functional.tanh(x1)
+with t.no_grad():
+    x3, x4 = x2
+x5 = x2.log2_()
+x5.detach_()
+x4.erfc_()
+""",
+    "what was asked for another result has forgotten its steps": """
+x1 = t.tensor([0.0, 1.0]).requires_grad_()
+x2, x3 = t.std_mean(x1)
+x4 = x3.sigmoid()
+x5, n6 = t.autograd.grad(x4, [x4, x2], allow_unused=True)
+x4.backward()
+""",
+    "an input with unequal margins is written": """
+x1 = t.tensor([[[0.0, 1.0]]])
+x2 = t.ones(2, 1, 2, requires_grad=True)
+x3 = t.nn.functional.conv1d(x1, x2, t.zeros(2), 1, "same")
+x1.i0_()
+x3.mean().backward()
+""",
+    "images whose columns come first are written after they were normalised": """
+m1 = t.nn.BatchNorm2d(1)
+x2 = t.arange(4.0).reshape((1, 1, 2, 2)).permute((0, 1, 3, 2))
+x3 = m1(x2)
+x2 += 1
+x3.sum().backward()
+""",
+    "the order of a volume's maxima": """
+x1 = t.arange(64).reshape((2, 4, 2, 2, 2)).permute((0, 4, 1, 2, 3))
+x2, x3 = t.nn.functional.max_pool3d(x1, 2, return_indices=True)
+""",
+    "a reduction into itself with gaps": """
+x1 = t.tensor([[[0.0, 0.0], [0.0, 0.0]]])[..., 0]
+x2 = x1.expand((1, -1)).index_reduce_(1, t.tensor([0, 0]), x1, "mean")
+""",
+    "the gradient of windows that were written": """
+x1 = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+x2 = x1 * 1
+x3 = x2.unfold(0, 2, 1)
+x3.put_(t.tensor([0]), t.tensor([0.0]))
+x2.sum().backward()
+""",
+    "a third derivative of a norm of channels, by its result first": """
+x1 = t.tensor([[0.5, 1.0], [0.0, -1.0], [2.0, 0.25]], dtype=t.float64, requires_grad=True)
+x2 = t.nn.functional.batch_norm(x1, None, None, training=True).exp()
+x3, = t.autograd.grad(x2, x1, x2, create_graph=True)
+x4, = t.autograd.grad((x3 * t.tensor([1.0, 2.0])).sum(), x2, create_graph=True)
+x4.mean().backward()
+""",
+    "the bias of a convolution by what requires grad later": """
+x1 = t.tensor([0.0], requires_grad=True)
+x2 = t.ones(1, 1, 1)
+x3 = t.nn.functional.conv1d(t.ones(1, 1, 1), x2, x1)
+x2.requires_grad_()
+x3.backward(create_graph=True)
+""",
+    "a state that lies by columns, in a layer": """
+x1 = t.tensor([[0.0, 1.0], [2.0, 3.0]]).permute((1, 0))
+m1 = t.nn.LSTMCell(1, 2).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x2, x3 = m1(t.ones(2, 1), (x1, x1))
+""",
+    "a layer of circular padding, asked for a second time": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = t.nn.CircularPad2d(0)(x1)
+x2.backward()
+x3 = t.autograd.grad(x2, [x1])
+""",
+    "the derivative of a Bessel function by its result": """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.special.i0e(x1)
+x3, = t.autograd.grad(x2.square(), [x1], create_graph=True)
+x4, = t.autograd.grad(x3, x2)
+""",
+    "a batch is written after its heads have looked at it": """
+x1 = t.tensor([[[0.0], [0.0]], [[0.0], [0.0]]])
+m1 = t.nn.MultiheadAttention(1, 1, batch_first=True).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters(False)])
+x2 = m1(x1, x1, x1)[0].contiguous()
+x1 += 1
+x2.mean().backward()
+""",
+    "zeta of large numbers": """
+x1 = t.tensor([2.0, 1e30])
+x2 = t.special.zeta(x1, x1.flip(0).nan_to_num(posinf=1.0))
+x3 = t.special.zeta(x1, x1)
+""",
 }
 
 

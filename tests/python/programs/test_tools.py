@@ -13,10 +13,10 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
-from programs import calls, exact, known, program, workers  # noqa: E402
+from programs import calls, exact, families, known, program, workers  # noqa: E402
 from programs.check import verdict  # noqa: E402
 from programs.compare import Difference, Settings, compare  # noqa: E402
-from programs.generate import generate  # noqa: E402
+from programs.generate import STATEMENTS, generate  # noqa: E402
 from programs.program import Program, Refused  # noqa: E402
 from programs.reduce import reduce  # noqa: E402
 from programs.schema import ROOT  # noqa: E402
@@ -30,6 +30,22 @@ def test_a_seed_stands_for_one_program():
 
 def test_the_ops_of_the_schema_are_called():
     assert len(calls.FUNCTIONS) > 160
+
+
+FAMILIES = [k for k in STATEMENTS if k.__module__ == families.__name__]
+
+
+@pytest.mark.parametrize("kind", FAMILIES, ids=lambda kind: kind.__name__)
+def test_pytorch_takes_what_families_write(kind):
+    refused = 0
+    for seed in range(60):
+        p = Program(seed)
+        p.new((2, 2), "float32")
+        try:
+            kind(p)
+        except Refused:
+            refused += 1
+    assert refused < 15
 
 
 @pytest.mark.parametrize("text", ["t.no_such_name(1)", "t.exp(t.ones(1), no_such_argument=1)"])

@@ -295,7 +295,17 @@ class _Forward:
         self.grads = tuple(made.gradients(outputs, list(self.weights)))
 
     def __call__(self, directions: list, again: bool = False) -> list:
-        found = _gradients(self.grads, self.weights, tuple(directions), self.made.keep, again)
+        return self._along(self.grads, tuple(directions), again)
+
+    def by_elements(self, i: int) -> list:
+        """The derivatives by each element of an input. Of the others nothing comes: not their zeros times infinity."""
+        x = self.made.inputs[i]
+        ones = _ops.eye(x.numel(), dtype=x.dtype, device=x.device)
+        directions = _ops.unbind(_ops.reshape(ones, (x.numel(), *x.shape)), 0)
+        return [self._along((self.grads[i],), (d,), True) for d in directions]
+
+    def _along(self, grads: tuple, directions: tuple, again: bool) -> list:
+        found = _gradients(grads, self.weights, directions, self.made.keep, again)
         return [_ops.zeros_like(w) if g is None else g for g, w in zip(found, self.weights)]
 
 
@@ -340,24 +350,28 @@ def jacrev(func, argnums=0, has_aux: bool = False, *, chunk_size=None):
     i.shape. A backward for each element of the output."""
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacobian("vjp(f, *primals)", func, argnums, has_aux, check=_check_floating)
+
+    def rows(made: _Call, outputs: list) -> list:
+        _check_floating(outputs)
+        return [_rows(made, y) for y in outputs]
+
+    return _jacobian("vjp(f, *primals)", func, argnums, has_aux, rows)
 
 
 def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error"):
-    """The same as jacrev, and computed as it: by backwards."""
+    """The same as jacrev. A derivative forwards for each element of the inputs."""
     check_randomness(randomness)
-    return _jacobian(_JVP, func, argnums, has_aux, check=lambda outputs: None)
+    return _jacobian(_JVP, func, argnums, has_aux, _columns)
 
 
-def _jacobian(name: str, func, argnums, has_aux: bool, check):
+def _jacobian(name: str, func, argnums, has_aux: bool, derivatives):
     @functools.wraps(func)
     def call(*args, **kwargs):
         with _inside() as recorded:
             made = _Call(name, func, args, argnums, has_aux, recorded, kwargs)
             outputs = made.outputs(name)
-            check(outputs)
             _, shape = tree_flatten(made.out)
-            found = [made.as_given(_rows(made, y)) for y in outputs]
+            found = [made.as_given(by_inputs) for by_inputs in derivatives(made, outputs)]
         found = tree_unflatten(found, shape)
         return (found, made.shown(made.aux)) if has_aux else found
 
@@ -373,6 +387,25 @@ def _rows(made: _Call, y) -> list:
         if rows else _ops.zeros(y.shape + x.shape, dtype=x.dtype, device=x.device)
         for i, x in enumerate(made.inputs)
     ]  # fmt: skip
+
+
+def _columns(made: _Call, outputs: list) -> list:
+    """For each output, and for each input, the derivatives by the input's elements."""
+    moving = [y for y in outputs if y.requires_grad]
+    keep = made.keep  # which making the forward derivative sets
+    forward = _Forward(made, moving)
+    made.keep = keep
+    columns = [forward.by_elements(i) for i in range(len(made.inputs))]
+    place = {id(y): n for n, y in enumerate(moving)}
+
+    def by_input(y, i: int):
+        x = made.inputs[i]
+        if id(y) not in place or not columns[i]:
+            return _ops.zeros(y.shape + x.shape, dtype=y.dtype, device=y.device)
+        of_output = [column[place[id(y)]] for column in columns[i]]
+        return _ops.reshape(_ops.stack(of_output, -1), y.shape + x.shape)
+
+    return [[by_input(y, i) for i in range(len(made.inputs))] for y in outputs]
 
 
 def hessian(func, argnums=0):

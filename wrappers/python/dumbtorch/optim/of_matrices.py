@@ -77,13 +77,18 @@ class Adafactor(Optimizer):
         lr, step = float(group["lr"]), float(state["step"])
         least, least_size = group["eps"]
         least = finfo(p.dtype).eps if least is None else least
-        rate = _ops.clamp(_root_mean_square(p), min=least_size) * min(lr, step**-0.5)
+        rate = _at_least(least_size, _root_mean_square(p)) * min(lr, step**-0.5)
         if group["weight_decay"] != 0:
             _ops.mul_(p, 1 - lr * group["weight_decay"])
         variance = _variance(grad, state, step ** group["beta2_decay"], least)
         update = _ops.rsqrt(_ops.clamp(variance, min=least * least)) * grad
-        clipping = _ops.clamp(_root_mean_square(update) / group["d"], min=1.0)
+        clipping = _at_least(1.0, _root_mean_square(update) / group["d"])
         _ops.addcmul_(p, update, rate / clipping, value=-1)
+
+
+def _at_least(least: float, x):
+    """As Python's max, in which NaN is not larger than a number: the other elements take their step."""
+    return _ops.fmax(x, _ops.full_like(x, least))
 
 
 def _root_mean_square(x):
