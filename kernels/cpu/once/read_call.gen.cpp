@@ -56,6 +56,8 @@ template Nonzero read_call(const dt_call*);
 template Triangle read_call(const dt_call*);
 template Matmul read_call(const dt_call*);
 template SquaredErrorSum read_call(const dt_call*);
+template NllLoss read_call(const dt_call*);
+template NllLossBackward read_call(const dt_call*);
 template CtcLoss read_call(const dt_call*);
 template CtcLossBackward read_call(const dt_call*);
 template CrossEntropy read_call(const dt_call*);
