@@ -111,6 +111,7 @@ void add_kernels(dt_registry* registry) {
   add<run<Scan, kernels::cumsum>, workspace<Scan, kernels::cumsum_workspace>>(registry, "cumsum");
   add<run<Scan, kernels::cumprod>, workspace<Scan, kernels::cumprod_workspace>>(registry, "cumprod");
   add<run<Scan, kernels::logcumsumexp>, workspace<Scan, kernels::logcumsumexp_workspace>>(registry, "logcumsumexp");
+  add<run<ScanBackward, kernels::scan_backward>>(registry, "scan_backward");
   add<run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>>(registry, "sort");
   add<run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>>(registry, "order_statistic");
   add<run<ExtremumScan, kernels::cummax>>(registry, "cummax");

@@ -468,7 +468,7 @@ bool is_constant(const IndexPlan& plan) {
 }
 
 bool is_direct(const IndexPlan& plan, WriteMode mode) {
-  return plan.is_injective() || (!mode.accumulate && is_constant(plan));
+  return plan.is_injective() || (!mode.accumulate && (mode.apart || is_constant(plan)));
 }
 
 int32_t assign_any(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,

@@ -97,6 +97,7 @@ template ReductionAlong read_call(const dt_call*);
 template Var read_call(const dt_call*);
 template Norm read_call(const dt_call*);
 template Scan read_call(const dt_call*);
+template ScanBackward read_call(const dt_call*);
 template Sort read_call(const dt_call*);
 template OrderStatistic read_call(const dt_call*);
 template ExtremumScan read_call(const dt_call*);
