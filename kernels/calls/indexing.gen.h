@@ -131,13 +131,14 @@ struct Gather : Call {
 };
 
 // y[index[i][j][k]][j][k] = (or +=) source[i][j][k] for dim 0, in row-major order; y was written
-// before. source may be immediate.
+// before. source may be immediate. apart: no two positions meet in one element.
 struct Scatter : Call {
   const dt_view& y;
   const dt_view& source;
   const dt_view& index;
   int64_t dim;
   bool accumulate;
+  bool apart;
 
   explicit Scatter(const dt_call* call)
       : Call(call),
@@ -145,7 +146,8 @@ struct Scatter : Call {
         source(call->in[0]),
         index(call->in[1]),
         dim(call->ints[0]),
-        accumulate(call->ints[1] != 0) {}
+        accumulate(call->ints[1] != 0),
+        apart(call->ints[2] != 0) {}
 };
 
 // How many elements of x are nonzero, and how many of them lie before each chunk of NonzeroChunks

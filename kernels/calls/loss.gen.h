@@ -27,6 +27,50 @@ struct SquaredErrorSum : Call {
         divisor(call->floats[0]) {}
 };
 
+// loss [N,S] = -weight[t] * x[n,t,s] of x [N,C,S] at the int64 target [N,S]; 0 where target is
+// ignore_index. If it reduces, loss is one element, their sum; if divisor is asked for, it is the
+// number of targets that count, or the sum of their weights, and the sum is divided by it. A target
+// outside [0, C) is DT_KERNEL_INDEX. divisor is of the compute dtype of the others.
+struct NllLoss : Call {
+  const dt_view& loss;
+  const dt_view* divisor;
+  const dt_view& x;
+  const dt_view& target;
+  const dt_view* weight;
+  int64_t ignore_index;
+  bool reduces;
+
+  explicit NllLoss(const dt_call* call)
+      : Call(call),
+        loss(call->out[0]),
+        divisor(present(call->out[1])),
+        x(call->in[0]),
+        target(call->in[1]),
+        weight(present(call->in[2])),
+        ignore_index(call->ints[0]),
+        reduces(call->ints[1] != 0) {}
+};
+
+// Gradient of nll_loss: gx [N,C,S] (contiguous) is -g[n,s] * weight[t] at the target, over divisor
+// if there is one, and 0 elsewhere. g may have strides 0, or be immediate.
+struct NllLossBackward : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  const dt_view& target;
+  const dt_view* weight;
+  const dt_view* divisor;
+  int64_t ignore_index;
+
+  explicit NllLossBackward(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        target(call->in[1]),
+        weight(present(call->in[2])),
+        divisor(present(call->in[3])),
+        ignore_index(call->ints[0]) {}
+};
+
 // loss [batch] of log_probs [time, batch, classes] (any strides); targets, starts and lengths are
 // contiguous int64, and a sequence's target begins at targets[starts[n]]. log_alpha [batch, time, 2
 // * longest + 1] (contiguous): the logarithms of Graves' forward variables. Longer lengths count as
@@ -145,6 +189,9 @@ namespace dt::cpu::kernels {
 
 int32_t squared_error_sum(const dt_stream* stream, const calls::SquaredErrorSum& call);
 int64_t squared_error_sum_workspace(const dt_stream* stream, const calls::SquaredErrorSum& call);
+int32_t nll_loss(const dt_stream* stream, const calls::NllLoss& call);
+int64_t nll_loss_workspace(const dt_stream* stream, const calls::NllLoss& call);
+int32_t nll_loss_backward(const dt_stream* stream, const calls::NllLossBackward& call);
 int32_t ctc_loss(const dt_stream* stream, const calls::CtcLoss& call);
 int32_t ctc_loss_backward(const dt_stream* stream, const calls::CtcLossBackward& call);
 int64_t ctc_loss_backward_workspace(const dt_stream* stream, const calls::CtcLossBackward& call);
@@ -158,6 +205,9 @@ namespace dt::cuda::kernels {
 
 int32_t squared_error_sum(const dt_stream* stream, const calls::SquaredErrorSum& call);
 int64_t squared_error_sum_workspace(const dt_stream* stream, const calls::SquaredErrorSum& call);
+int32_t nll_loss(const dt_stream* stream, const calls::NllLoss& call);
+int64_t nll_loss_workspace(const dt_stream* stream, const calls::NllLoss& call);
+int32_t nll_loss_backward(const dt_stream* stream, const calls::NllLossBackward& call);
 int32_t ctc_loss(const dt_stream* stream, const calls::CtcLoss& call);
 int32_t ctc_loss_backward(const dt_stream* stream, const calls::CtcLossBackward& call);
 int64_t ctc_loss_backward_workspace(const dt_stream* stream, const calls::CtcLossBackward& call);

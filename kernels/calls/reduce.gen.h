@@ -83,6 +83,26 @@ struct Norm : Call {
         p(call->floats[0]) {}
 };
 
+// A shortcut, see run_shortcut: gradients of scans. Along dim, from the end, s_k = g_k + c_{k+1}
+// s_{k+1}, and gx_k = f_k s_k. With y = cumprod(x), c = x and f_k = y_{k-1}, 1 for the first.
+// Without, x are the positions (int64) of cummax or cummin: c_{k+1} is 1 where x_{k+1} = x_k, else
+// 0, and f_k is 1 where x_k = k, else 0.
+struct ScanBackward : Call {
+  const dt_view& gx;
+  const dt_view& g;
+  const dt_view& x;
+  const dt_view* y;
+  int64_t dim;
+
+  explicit ScanBackward(const dt_call* call)
+      : Call(call),
+        gx(call->out[0]),
+        g(call->in[0]),
+        x(call->in[1]),
+        y(present(call->in[2])),
+        dim(call->ints[0]) {}
+};
+
 }  // namespace dt::calls
 
 namespace dt::cpu::kernels {
@@ -127,6 +147,7 @@ int64_t cumprod_workspace(const dt_stream* stream, const calls::Scan& call);
 // y[..., i, ...] = log of the sum of exp(x[..., 0..i, ...]) along dim.
 int32_t logcumsumexp(const dt_stream* stream, const calls::Scan& call);
 int64_t logcumsumexp_workspace(const dt_stream* stream, const calls::Scan& call);
+int32_t scan_backward(const dt_stream* stream, const calls::ScanBackward& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -172,5 +193,7 @@ int64_t cumprod_workspace(const dt_stream* stream, const calls::Scan& call);
 // y[..., i, ...] = log of the sum of exp(x[..., 0..i, ...]) along dim.
 int32_t logcumsumexp(const dt_stream* stream, const calls::Scan& call);
 int64_t logcumsumexp_workspace(const dt_stream* stream, const calls::Scan& call);
+int32_t scan_backward(const dt_stream* stream, const calls::ScanBackward& call);
+int64_t scan_backward_workspace(const dt_stream* stream, const calls::ScanBackward& call);
 
 }  // namespace dt::cuda::kernels

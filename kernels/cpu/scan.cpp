@@ -545,4 +545,9 @@ int64_t kernels::logcumsumexp_workspace(const dt_stream*, const calls::Scan& cal
   return workspace(call);
 }
 
+// The ops that it stands for do as well.
+int32_t kernels::scan_backward(const dt_stream*, const calls::ScanBackward&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+
 }  // namespace dt::cpu

@@ -59,6 +59,8 @@ void add_kernels(dt_registry* registry) {
   add<run<Triangle, kernels::triangle>>(registry, "triangle");
   add<run<Matmul, kernels::matmul>, workspace<Matmul, kernels::matmul_workspace>>(registry, "matmul");
   add<run<SquaredErrorSum, kernels::squared_error_sum>, workspace<SquaredErrorSum, kernels::squared_error_sum_workspace>>(registry, "squared_error_sum");
+  add<run<NllLoss, kernels::nll_loss>, workspace<NllLoss, kernels::nll_loss_workspace>>(registry, "nll_loss");
+  add<run<NllLossBackward, kernels::nll_loss_backward>>(registry, "nll_loss_backward");
   add<run<CtcLoss, kernels::ctc_loss>>(registry, "ctc_loss");
   add<run<CtcLossBackward, kernels::ctc_loss_backward>, workspace<CtcLossBackward, kernels::ctc_loss_backward_workspace>>(registry, "ctc_loss_backward");
   add<run<CrossEntropy, kernels::cross_entropy>, workspace<CrossEntropy, kernels::cross_entropy_workspace>>(registry, "cross_entropy");
@@ -109,6 +111,7 @@ void add_kernels(dt_registry* registry) {
   add<run<Scan, kernels::cumsum>, workspace<Scan, kernels::cumsum_workspace>>(registry, "cumsum");
   add<run<Scan, kernels::cumprod>, workspace<Scan, kernels::cumprod_workspace>>(registry, "cumprod");
   add<run<Scan, kernels::logcumsumexp>, workspace<Scan, kernels::logcumsumexp_workspace>>(registry, "logcumsumexp");
+  add<run<ScanBackward, kernels::scan_backward>>(registry, "scan_backward");
   add<run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>>(registry, "sort");
   add<run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>>(registry, "order_statistic");
   add<run<ExtremumScan, kernels::cummax>>(registry, "cummax");

@@ -9,7 +9,7 @@
 
 #include "kernels/calls/loss.gen.h"
 #include "kernels/cuda/fault.cuh"
-#include "kernels/cuda/moments.cuh"
+#include "kernels/cuda/loss_sums.cuh"
 #include "kernels/cuda/operands.cuh"
 #include "kernels/cuda/rows.cuh"
 #include "kernels/cuda/types.cuh"
@@ -187,27 +187,6 @@ __global__ void __launch_bounds__(Threads::block)
 
 // ---- the losses' sum or mean
 
-constexpr int kSumThreads = 1024;
-
-// What a reduced loss is made of: sums over the rows that count, of their losses and weights.
-using LossSums = Pair<double>;
-
-// Where a block leaves its sums: in the result, if it is the only one.
-template <class T>
-struct Reduced {
-  T *y, *divisor;     // divisor may be null
-  LossSums* partial;  // null: the result
-
-  __device__ __forceinline__ void store(const LossSums& sums) const {
-    if (partial != nullptr) {
-      partial[blockIdx.x] = sums;
-      return;
-    }
-    *y = static_cast<T>(divisor != nullptr ? sums.first / sums.second : sums.first);
-    if (divisor != nullptr) *divisor = static_cast<T>(sums.second);
-  }
-};
-
 template <class T>
 __global__ void __launch_bounds__(kSumThreads)
     sum_losses(const Widened<T>* losses, Loss<T> loss, Reduced<Widened<T>> to) {
@@ -226,36 +205,15 @@ __global__ void __launch_bounds__(kSumThreads)
 }
 
 template <class T>
-__global__ void __launch_bounds__(kSumThreads)
-    add_sums(const LossSums* partial, int count, Reduced<T> to) {
-  begin_kernel();
-  const bool exists = static_cast<int>(threadIdx.x) < count;
-  const LossSums mine = exists ? partial[threadIdx.x] : LossSums{0, 0};
-  const LossSums sums = team_reduce<kSumThreads>(mine, LossSums::merge);
-  if (threadIdx.x == 0) to.store(sums);
-}
-
-// A constant number for many rows, so that the bits of a result follow from the shape; one block
-// serves what it can read in a few rounds, and saves a launch.
-int64_t sum_blocks(int64_t rows) {
-  constexpr int64_t kAlone = 8 * kSumThreads, kManyBlocks = 256;
-  return rows <= kAlone ? 1 : std::min(kManyBlocks, divide_up(rows, kAlone));
-}
-
-template <class T>
 int32_t reduce_losses(const dt_stream* stream, const calls::CrossEntropy& call, const Loss<T>& loss,
                       const Widened<T>* losses, LossSums* partial) {
   using V = Widened<T>;
-  const int64_t blocks = sum_blocks(loss.rows);
   const Reduced<V> result = {static_cast<V*>(call.loss.data), optional_data<V>(call.divisor),
                              nullptr};
-  Reduced<V> to = result;
-  if (blocks > 1) to.partial = partial;
-  const int32_t code = launch(stream, sum_losses<T>, static_cast<unsigned>(blocks), kSumThreads, 0,
-                              losses, loss, to);
-  if (code != DT_KERNEL_OK || blocks == 1) return code;
-  return launch(stream, add_sums<V>, 1, kSumThreads, 0, static_cast<const LossSums*>(partial),
-                static_cast<int>(blocks), result);
+  return reduce_in_blocks(
+      stream, result, partial, loss.rows, [&](unsigned blocks, const Reduced<V>& to) {
+        return launch(stream, sum_losses<T>, blocks, kSumThreads, 0, losses, loss, to);
+      });
 }
 
 // ---- backward: gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c]

@@ -1,30 +1,54 @@
-// Factorisations of matrices: a block of threads works on one matrix at a time, in double precision
-// and in device memory.
+// Factorisations of matrices, in double precision: a block of threads works on one matrix at a time
+// in device memory, or a warp on a small one in shared memory.
 #include "kernels/cuda/factor_spectrum.h"
 
 #include <algorithm>
 
 #include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/team.cuh"
 
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kBlockThreads = 256;
 constexpr int64_t kMostScratch = int64_t{1} << 28;  // bytes, unless one matrix needs more
+// Warps with a matrix each, and the numbers that it needs at most: they lie in shared memory, and
+// such a warp waits for nobody.
+constexpr int kWarps = 4;
+constexpr int64_t kWarpScratch = 1536;
+constexpr int64_t kWarpsOfProcessor = 64;
 
-class Team {
+// The threads that work on one matrix: a warp or a block.
+template <int kThreads>
+class Threads {
  public:
   template <class F>
   __device__ void each(int64_t n, int64_t, const F& f) const {
-    __syncthreads();
-    for (int64_t i = threadIdx.x; i < n; i += kThreads) f(i, i + 1);
-    __syncthreads();
+    wait();
+    for (int64_t i = rank(); i < n; i += kThreads) f(i, i + 1);
+    wait();
   }
   template <class F>
   __device__ void once(const F& f) const {
-    __syncthreads();
-    if (threadIdx.x == 0) f();
-    __syncthreads();
+    wait();
+    if (rank() == 0) f();
+    wait();
+  }
+  // The first of the largest f(i), i < n; a NaN is one only in the first place.
+  template <class F>
+  __device__ int64_t largest(int64_t n, const F& f) const {
+    wait();
+    Candidate best = {-1, n};
+    for (int64_t i = rank(); i < n; i += kThreads) {
+      const double value = f(i);
+      if (i == 0 && value != value) best = {math::kInfinity, 0};
+      if (value > best.value) best = {value, i};
+    }
+    best = team_reduce<kThreads>(best, [](const Candidate& a, const Candidate& b) {
+      const bool is_later = b.value > a.value || (b.value == a.value && b.place < a.place);
+      return is_later ? b : a;
+    });
+    return best.place < n ? best.place : 0;
   }
   __device__ void subtract(factor::Matrix c, factor::Matrix a, factor::Matrix b, int64_t m,
                            int64_t n, int64_t k) const {
@@ -41,7 +65,16 @@ class Team {
     return sum;
   }
   __device__ void add_scaled(double* y, double factor, const double* x, int64_t n) const {
-    for (int64_t i = 0; i < n; ++i) y[i] += factor * x[i];
+    constexpr int kAtOnce = 4;  // that are read before the first is written
+    int64_t i = 0;
+    for (; i + kAtOnce <= n; i += kAtOnce) {
+      double sum[kAtOnce];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) sum[k] = y[i + k] + factor * x[i + k];
+#pragma unroll
+      for (int k = 0; k < kAtOnce; ++k) y[i + k] = sum[k];
+    }
+    for (; i < n; ++i) y[i] += factor * x[i];
   }
   __device__ void rotate(double* x, double* y, double c, double s, int64_t n) const {
     for (int64_t i = 0; i < n; ++i) {
@@ -50,15 +83,49 @@ class Team {
       y[i] = c * y[i] - s * old;
     }
   }
+
+ private:
+  struct Candidate {
+    double value;
+    int64_t place;
+  };
+
+  __device__ static int64_t rank() {
+    return threadIdx.x % kThreads;
+  }
+  __device__ static void wait() {
+    if constexpr (kThreads == kWarp)
+      __syncwarp();
+    else
+      __syncthreads();
+  }
 };
 
 template <class Problem>
-__global__ void __launch_bounds__(kThreads)
-    solve_each(const __grid_constant__ Problem problem, int64_t matrices, double* scratch) {
+__global__ void __launch_bounds__(kBlockThreads)
+    solve_by_blocks(const __grid_constant__ Problem problem, int64_t matrices, double* scratch) {
   begin_kernel();
-  Team team;
+  Threads<kBlockThreads> team;
   for (int64_t n = blockIdx.x; n < matrices; n += gridDim.x)
     problem.solve(team, n, scratch + blockIdx.x * problem.scratch());
+}
+
+template <class Problem>
+__global__ void __launch_bounds__(kWarps* kWarp)
+    solve_by_warps(const __grid_constant__ Problem problem, int64_t matrices) {
+  begin_kernel();
+  extern __shared__ double memory[];
+  Threads<kWarp> team;
+  const int64_t warp = threadIdx.x / kWarp, step = int64_t{gridDim.x} * kWarps;
+  for (int64_t n = int64_t{blockIdx.x} * kWarps + warp; n < matrices; n += step) {
+    problem.solve(team, n, memory + warp * problem.scratch());
+    __syncwarp();
+  }
+}
+
+template <class Problem>
+bool fits_warp(const Problem& problem) {
+  return problem.scratch() <= kWarpScratch;
 }
 
 template <class Problem>
@@ -70,13 +137,22 @@ int64_t blocks_for(const dt_stream* stream, const Problem& problem) {
 
 template <class Problem>
 int32_t solve(const dt_stream* stream, const Problem& problem, void* workspace) {
-  return launch(stream, solve_each<Problem>,
-                dim3(static_cast<unsigned>(blocks_for(stream, problem))), dim3(kThreads), 0,
-                problem, problem.matrices(), static_cast<double*>(workspace));
+  const int64_t matrices = problem.matrices();
+  if (fits_warp(problem)) {
+    const int64_t warps = std::min(matrices, kWarpsOfProcessor * multiprocessors(stream->device));
+    return launch(stream, solve_by_warps<Problem>,
+                  dim3(static_cast<unsigned>(divide_up(warps, kWarps))), dim3(kWarps * kWarp),
+                  static_cast<size_t>(kWarps * problem.scratch()) * sizeof(double), problem,
+                  matrices);
+  }
+  return launch(stream, solve_by_blocks<Problem>,
+                dim3(static_cast<unsigned>(blocks_for(stream, problem))), dim3(kBlockThreads), 0,
+                problem, matrices, static_cast<double*>(workspace));
 }
 
 template <class Problem>
 int64_t workspace_of(const dt_stream* stream, const Problem& problem) {
+  if (fits_warp(problem)) return 0;
   return blocks_for(stream, problem) * problem.scratch() * int64_t{sizeof(double)};
 }
 

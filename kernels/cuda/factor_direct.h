@@ -4,6 +4,7 @@
 // rounded but for the matrix's condition. A team has
 //   each(n, cost, f)   f(begin, end) for parts of [0, n), of `cost` operations an item, by all;
 //   once(f)            f() by one member;
+//   largest(n, f)      the first of the largest f(i), i < n;
 //   subtract(c, a, b, m, n, k)   c -= a @ b
 //   dot, add_scaled, rotate      of two rows, by one member
 // and all members see what was written before when one of these returns. What decides how a team
@@ -28,9 +29,19 @@ constexpr int64_t kChunk = 64;  // columns whose sums are kept at a time
 
 template <class Team>
 DT_MATH void load(Team& team, Matrix to, const Matrices& from, int64_t n) {
-  team.each(from.rows, from.cols, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < from.cols; ++j) to[i][j] = from.load(n, i, j);
+  constexpr int kAtOnce = 4;  // elements that a member asks for before it has the first
+  const int64_t count = from.rows * from.cols, part = (count + kAtOnce - 1) / kAtOnce;
+  team.each(part, kAtOnce, [=](int64_t begin, int64_t end) {
+    for (int64_t first = begin; first < end; ++first) {
+      double x[kAtOnce];
+      for (int k = 0; k < kAtOnce; ++k) {
+        const int64_t at = least(first + k * part, count - 1);
+        x[k] = from.load(n, at / from.cols, at % from.cols);
+      }
+      for (int k = 0; k < kAtOnce && first + k * part < count; ++k) {
+        const int64_t at = first + k * part;
+        to[at / from.cols][at % from.cols] = x[k];
+      }
     }
   });
 }
@@ -38,9 +49,10 @@ DT_MATH void load(Team& team, Matrix to, const Matrices& from, int64_t n) {
 // Element (i, j) of `to` becomes f(i, j).
 template <class Team, class F>
 DT_MATH void store(Team& team, const Matrices& to, int64_t n, F f) {
-  team.each(to.rows, to.cols, [=](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      for (int64_t j = 0; j < to.cols; ++j) to.store(n, i, j, f(i, j));
+  team.each(to.rows * to.cols, 1, [=](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) {
+      const int64_t i = at / to.cols, j = at % to.cols;
+      to.store(n, i, j, f(i, j));
     }
   });
 }
@@ -81,14 +93,14 @@ struct Lu {
                          double* failed) const {
     const int64_t rows = a.rows, cols = a.cols;
     const Matrices to = pivots;
+    const int64_t pivot =
+        k + team.largest(rows - k, [=](int64_t i) { return magnitude(x[k + i][k]); });
     team.once([=] {
-      int64_t pivot = k;
-      for (int64_t i = k + 1; i < rows; ++i) {
-        if (magnitude(x[i][k]) > magnitude(x[pivot][k])) pivot = i;
-      }
       to.store(n, 0, k, static_cast<double>(pivot + 1));
       if (x[pivot][k] == 0 && *failed == 0) *failed = static_cast<double>(k + 1);
-      for (int64_t j = 0; j < cols && pivot != k; ++j) {
+    });
+    team.each(pivot == k ? 0 : cols, 1, [=](int64_t begin, int64_t stop) {
+      for (int64_t j = begin; j < stop; ++j) {
         const double kept = x[k][j];
         x[k][j] = x[pivot][j];
         x[pivot][j] = kept;
@@ -189,7 +201,8 @@ struct Cholesky {
     });
     team.each(below, end - k, [=](int64_t begin, int64_t stop) {
       for (int64_t i = k + 1 + begin; i < k + 1 + stop; ++i) {
-        for (int64_t j = k + 1; j < least(i + 1, end); ++j) x[i][j] -= x[i][k] * x[j][k];
+        const double factor = x[i][k];
+        for (int64_t j = k + 1; j < least(i + 1, end); ++j) x[i][j] -= factor * x[j][k];
       }
     });
   }
@@ -201,14 +214,17 @@ struct Cholesky {
 template <class Team>
 DT_MATH void substitute(Team& team, Matrix t, Matrix y, int64_t width, int64_t cols, bool upper,
                         bool unit) {
-  team.each(cols, width * width / 2, [=, &team](int64_t begin, int64_t end) {
-    for (int64_t step = 0; step < width; ++step) {
-      const int64_t i = upper ? width - 1 - step : step;
-      for (int64_t r = 0; r < step; ++r) {
-        const int64_t known = upper ? width - 1 - r : r;
-        team.add_scaled(y[i] + begin, -t[i][known], y[known] + begin, end - begin);
+  team.each(cols, width * width / 2, [=](int64_t begin, int64_t end) {
+    for (int64_t j = begin; j < end; ++j) {
+      for (int64_t step = 0; step < width; ++step) {
+        const int64_t i = upper ? width - 1 - step : step;
+        double sum = y[i][j];
+        for (int64_t r = 0; r < step; ++r) {
+          const int64_t known = upper ? width - 1 - r : r;
+          sum -= t[i][known] * y[known][j];
+        }
+        y[i][j] = unit ? sum : sum / t[i][i];
       }
-      for (int64_t j = begin; j < end && !unit; ++j) y[i][j] /= t[i][i];
     }
   });
 }

@@ -15,6 +15,7 @@ struct WriteMode {
   bool accumulate;  // indexed += alpha * plain
   double alpha;
   bool from_zero = false;  // indexed = 0 first; it is contiguous
+  bool apart = false;      // no two positions meet
 };
 
 // Leaves the complaint of a plan that chooses from nothing (index_read.cu).

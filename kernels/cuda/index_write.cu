@@ -1,5 +1,6 @@
-// Writing through indices. Where positions cannot meet, every element is written by itself; where
-// they can, they are sorted by destination first (sorted_writes.cuh).
+// Writing through indices. Where positions cannot meet, every element is written by itself. Where
+// they can, it is found out which of them is the last one in a place, or they are sorted by
+// destination first (sorted_writes.cuh).
 #include <cub/device/device_radix_sort.cuh>
 
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "kernels/cuda/span_sums.cuh"
 #include "kernels/cuda/split_plan.cuh"
 #include "kernels/cuda/types.cuh"
+#include "kernels/cuda/winning_writes.cuh"
 
 namespace dt::cuda {
 namespace {
@@ -368,6 +370,7 @@ int32_t assign(const dt_stream* stream, const calls::Call& call, const IndexPlan
                const Values<T>& values, bool is_direct) {
   if (is_direct) return write_directly(stream, call, plan, y, values, Assign());
   const SplitPlan split = split_plan(plan);
+  if (can_pick_winners(split)) return assign_winners(stream, call, split, y, values);
   return visit_word(split, [&](auto word) {
     using Word = decltype(word);
     Scratch memory(call.workspace);
@@ -468,7 +471,7 @@ bool is_constant(const IndexPlan& plan) {
 }
 
 bool is_direct(const IndexPlan& plan, WriteMode mode) {
-  return plan.is_injective() || (!mode.accumulate && is_constant(plan));
+  return plan.is_injective() || (!mode.accumulate && (mode.apart || is_constant(plan)));
 }
 
 int32_t assign_any(const dt_stream* stream, const calls::Call& call, const IndexPlan& plan,
@@ -538,6 +541,10 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
       mode.accumulate ? way_of(stream, split, bytes, is_floating(indexed.dtype)) : Way::kSorted;
   if (way == Way::kOwned) return 0;
   Scratch memory(nullptr);
+  if (!mode.accumulate && can_pick_winners(split)) {
+    memory.take<uint32_t>(split.extent);
+    return memory.used();
+  }
   if (way == Way::kBuckets) {
     buckets_of(&memory, split, bytes);
     return memory.used();

@@ -1,5 +1,6 @@
 // Scans along any dimension: cumsum, cumprod, logcumsumexp. Floating sums and products are carried
-// in double, integers wrap around in 64 bits, as on the CPU.
+// in double, integers wrap around in 64 bits, as on the CPU. Logarithms of sums of float are
+// joined in float where few joins follow each other.
 //
 // Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile; lines
 // that lie side by side by a thread each. Few long lines are cut into chunks: what a chunk gives as
@@ -292,7 +293,8 @@ int32_t run_lines(const dt_stream* stream, const ScanCall& call, const ScanPlan&
     case Way::CHUNKS:
       return scan_in_chunks<Fold, Source>(stream, call, plan);
     case Way::COLUMNS:
-      return scan_in_columns<Fold, Source>(stream, call, plan.chunks);
+      if constexpr (std::is_arithmetic_v<typename Fold::Value>)
+        return scan_in_columns<Fold, Source>(stream, call, plan.chunks);
   }
   return DT_KERNEL_UNSUPPORTED;
 }
@@ -366,7 +368,12 @@ int32_t kernels::cumprod(const dt_stream* stream, const calls::Scan& call) {
                                    : scan_integers<Multiplication<uint64_t>>(stream, call);
 }
 
+// Lines side by side are joined one by one, and errors of floats would add up.
 int32_t kernels::logcumsumexp(const dt_stream* stream, const calls::Scan& call) {
+  if (numel(call.x) == 0) return DT_KERNEL_OK;
+  const ScanPlan plan(call);
+  if (is_all<float>(call) && plan.way != Way::COLUMNS)
+    return run<LogOfFloats, float>(stream, call, plan);
   return scan_floats<LogOfSum>(stream, call);
 }
 

@@ -56,7 +56,50 @@ struct LogOfSum {
   }
 };
 
+// The logarithm of a sum of exponentials as `top` + log(`sum`), where `sum` is at least 1: a join
+// costs one exponential, and a logarithm is taken of results alone. Its error in float is that of
+// the exponentials of what is near the top, whatever the top is.
+struct LogOf {
+  float top, sum;
+
+  LogOf() = default;
+  __device__ __forceinline__ LogOf(float log, float times) : top(log), sum(times) {}
+  __device__ __forceinline__ explicit LogOf(float log) : top(log), sum(1) {}
+  __device__ __forceinline__ explicit operator float() const { return top + math::log(sum); }
+};
+
+struct LogOfFloats {
+  using Value = LogOf;
+  static __device__ __forceinline__ LogOf nothing() { return {-math::kInfinity, 0}; }
+  static __device__ __forceinline__ LogOf join(const LogOf& before, const LogOf& x) {
+    const bool is_later = x.top > before.top || x.top != x.top;  // NaN stays
+    const LogOf large = is_later ? x : before, small = is_later ? before : x;
+    const float distance = small.top == large.top ? 0 : small.top - large.top;
+    return {large.top, large.sum + small.sum * math::exp(distance)};
+  }
+};
+
 constexpr uint32_t kAllLanes = 0xffffffffu;
+
+// A value of the lane `step` below, and of lane `source`, among kLanes neighbours.
+template <int kLanes, class Sum>
+__device__ __forceinline__ Sum of_lane_below(const Sum& value, int step) {
+  return __shfl_up_sync(kAllLanes, value, step, kLanes);
+}
+template <int kLanes>
+__device__ __forceinline__ LogOf of_lane_below(const LogOf& value, int step) {
+  return {__shfl_up_sync(kAllLanes, value.top, step, kLanes),
+          __shfl_up_sync(kAllLanes, value.sum, step, kLanes)};
+}
+template <int kLanes, class Sum>
+__device__ __forceinline__ Sum of_lane(const Sum& value, int source) {
+  return __shfl_sync(kAllLanes, value, source, kLanes);
+}
+template <int kLanes>
+__device__ __forceinline__ LogOf of_lane(const LogOf& value, int source) {
+  return {__shfl_sync(kAllLanes, value.top, source, kLanes),
+          __shfl_sync(kAllLanes, value.sum, source, kLanes)};
+}
 
 __device__ __forceinline__ int lane_number() {
   return static_cast<int>(threadIdx.x % kWarp);
@@ -67,7 +110,7 @@ template <class Fold, int kLanes = kWarp, class Sum>
 __device__ __forceinline__ Sum inclusive(Sum value) {
 #pragma unroll
   for (int step = 1; step < kLanes; step *= 2) {
-    const Sum before = __shfl_up_sync(kAllLanes, value, step, kLanes);
+    const Sum before = of_lane_below<kLanes>(value, step);
     if (lane_number() % kLanes >= step) value = Fold::join(before, value);
   }
   return value;
@@ -76,7 +119,7 @@ __device__ __forceinline__ Sum inclusive(Sum value) {
 // What the lanes before give, from the inclusive values.
 template <class Fold, int kLanes = kWarp, class Sum>
 __device__ __forceinline__ Sum exclusive(Sum inclusive) {
-  const Sum before = __shfl_up_sync(kAllLanes, inclusive, 1, kLanes);
+  const Sum before = of_lane_below<kLanes>(inclusive, 1);
   return lane_number() % kLanes == 0 ? Fold::nothing() : before;
 }
 
@@ -302,7 +345,7 @@ class TileShare {
       all = Fold::nothing();
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s) {
-        const Sum part = __shfl_sync(kAllLanes, before_[s], kLanes - 1, kLanes);
+        const Sum part = of_lane<kLanes>(before_[s], kLanes - 1);
         before_[s] = Fold::join(all, exclusive<Fold, kLanes>(before_[s]));
         all = Fold::join(all, part);
       }
@@ -320,9 +363,8 @@ class TileShare {
       const Sum parts_before = exclusive<Fold>(parts);
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s)
-        before_[s] =
-            Fold::join(__shfl_sync(kAllLanes, parts_before, s * kWarps + warp), before_[s]);
-      all = __shfl_sync(kAllLanes, parts, kWarp - 1);
+        before_[s] = Fold::join(of_lane<kWarp>(parts_before, s * kWarps + warp), before_[s]);
+      all = of_lane<kWarp>(parts, kWarp - 1);
     }
   }
 

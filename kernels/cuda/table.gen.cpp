@@ -61,6 +61,8 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Triangle, kernels::triangle>>(registry, "triangle");
   add_captured<run<Matmul, kernels::matmul>, workspace<Matmul, kernels::matmul_workspace>>(registry, "matmul");
   add_captured<run<SquaredErrorSum, kernels::squared_error_sum>, workspace<SquaredErrorSum, kernels::squared_error_sum_workspace>>(registry, "squared_error_sum");
+  add_captured<run<NllLoss, kernels::nll_loss>, workspace<NllLoss, kernels::nll_loss_workspace>>(registry, "nll_loss");
+  add_captured<run<NllLossBackward, kernels::nll_loss_backward>>(registry, "nll_loss_backward");
   add_captured<run<CtcLoss, kernels::ctc_loss>>(registry, "ctc_loss");
   add_captured<run<CtcLossBackward, kernels::ctc_loss_backward>, workspace<CtcLossBackward, kernels::ctc_loss_backward_workspace>>(registry, "ctc_loss_backward");
   add_captured<run<CrossEntropy, kernels::cross_entropy>, workspace<CrossEntropy, kernels::cross_entropy_workspace>>(registry, "cross_entropy");
@@ -111,6 +113,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Scan, kernels::cumsum>, workspace<Scan, kernels::cumsum_workspace>>(registry, "cumsum");
   add_captured<run<Scan, kernels::cumprod>, workspace<Scan, kernels::cumprod_workspace>>(registry, "cumprod");
   add_captured<run<Scan, kernels::logcumsumexp>, workspace<Scan, kernels::logcumsumexp_workspace>>(registry, "logcumsumexp");
+  add_captured<run<ScanBackward, kernels::scan_backward>, workspace<ScanBackward, kernels::scan_backward_workspace>>(registry, "scan_backward");
   add_captured<run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>>(registry, "sort");
   add_captured<run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>>(registry, "order_statistic");
   add_captured<run<ExtremumScan, kernels::cummax>>(registry, "cummax");

@@ -6,6 +6,7 @@
 #include "core/ops/indexing.gen.h"
 #include "core/ops/indexing/accumulate.h"
 #include "core/ops/indexing/checks.h"
+#include "core/ops/indexing/put_apart.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
@@ -110,6 +111,19 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
 }
 
 }  // namespace
+
+Tensor put_apart(const Dims& sizes, int dim, const Tensor& index, const Tensor& src) {
+  const Tensor y = index.sizes() == sizes ? make_empty(sizes, src.dtype(), src.device())
+                                          : zeros(sizes, src.dtype(), src.device());
+  ScatterCall call;
+  call.y = y;
+  call.source = src;
+  call.index = index;
+  call.dim = dim;
+  call.apart = true;
+  run(op::scatter, call);
+  return y;
+}
 
 Tensor gather(const Tensor& input, int64_t dim, const Tensor& index, bool sparse_grad) {
   check_gather_options(sparse_grad);

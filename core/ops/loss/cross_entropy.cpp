@@ -81,8 +81,7 @@ Tensor widened(const Tensor& weight, DType dtype) {
 View row_factors(const Tensor& g, DType dtype, const Dims& rows) {
   if (!g.defined()) return View(Scalar(1), dtype, rows);
   if (g.sizes() == rows) return g;
-  const int64_t same = 0;
-  return View(g, rows, {&same, 1}, g.offset());
+  return View(g, rows, Dims(static_cast<int>(rows.size()), 0), g.offset());
 }
 
 // `lse` and `divisor` are by-products of the forward: the logarithms of the rows' sums of
@@ -178,6 +177,73 @@ Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const 
   return reduction == Reduction::kSum ? total : total / (input.numel() / classes);
 }
 
+// ---- nll_loss
+
+// [N, C, d1, ...] as [N, C, d1 * ...].
+Dims with_flat_places(const Dims& sizes) {
+  int64_t places = 1;
+  for (int d = 2; d < static_cast<int>(sizes.size()); ++d) places *= sizes[d];
+  return {sizes[0], sizes[1], places};
+}
+
+Tensor nll_loss_composition(const Tensor& input, const Tensor& target, const ClassLoss& loss,
+                            Reduction reduction) {
+  return reduce_class_losses(picked_losses(constant_slope(input), target, loss), target, loss,
+                             reduction);
+}
+
+void nll_loss_backward(BackwardCall& b, const Tensor& input, const Tensor& target,
+                       const ClassLoss& loss, const Tensor& divisor) {
+  const Dims flat = with_flat_places(input.sizes()), places = {flat[0], flat[2]};
+  b.results[0] = make_empty(input.sizes(), input.dtype(), input.device());
+  const Tensor gx = reshape(b.results[0], flat), t = reshape(target, places);
+  Tensor g = b.is_seed ? Tensor() : b.grad();
+  if (g.defined() && g.ndim() > 0) g = reshape(g, places);
+  NllLossBackwardCall call;
+  call.gx = gx;
+  call.g = row_factors(g, input.dtype(), places);
+  call.target = t;
+  call.weight = loss.weight;
+  call.divisor = divisor;
+  call.ignore_index = loss.ignore_index;
+  run(op::nll_loss_backward, call);
+}
+
+// Of input [N, C, d1, ...] and int64 targets [N, d1, ...].
+Tensor nll_loss_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
+                           Reduction reduction) {
+  const Dims flat = with_flat_places(input.sizes()), places = {flat[0], flat[2]};
+  const bool reduces = reduction != Reduction::kNone;
+  const Tensor y = make_empty(reduces ? Dims() : target.sizes(), input.dtype(), input.device());
+  const Tensor divisor = reduces && reduction != Reduction::kSum
+                             ? make_empty({}, info(input.dtype()).compute, input.device())
+                             : Tensor();
+  {
+    const GradMode no_grad(false);
+    const Tensor losses = reduces ? y : reshape(y, places);
+    const Tensor x = reshape(input, flat), t = reshape(target, places);
+    NllLossCall call;
+    call.loss = losses;
+    call.divisor = divisor;
+    call.x = x;
+    call.target = t;
+    call.weight = loss.weight;
+    call.ignore_index = loss.ignore_index;
+    call.reduces = reduces;
+    run(op::nll_loss, call);
+  }
+  if (!needs_graph(input)) return y;
+  return fused(
+      "NllLossBackward0", y, {input, target, loss.weight},
+      {Saved::input(input), Saved::input(target), Saved::input(loss.weight)},
+      [ignore = loss.ignore_index, reduction](const std::vector<Tensor>& in) {
+        return nll_loss_composition(in[0], in[1], {in[2], ignore, 0}, reduction);
+      },
+      [ignore = loss.ignore_index, divisor](BackwardCall& b, const std::vector<Tensor>& in) {
+        nll_loss_backward(b, in[0], in[1], {in[2], ignore, 0}, divisor);
+      });
+}
+
 }  // namespace
 
 Tensor class_normaliser(const Tensor& target, const Tensor& weight, int64_t ignore_index) {
@@ -197,8 +263,8 @@ Tensor nll_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
   check_target_sizes(input, target);
   const Tensor t = class_targets(target);
   check_nll_loss(input, weight);
-  const ClassLoss loss{weight, ignore_index, 0};
-  return reduce_class_losses(picked_losses(constant_slope(input), t, loss), t, loss, reduction);
+  const ClassLoss loss{weight.defined() ? contiguous(weight) : weight, ignore_index, 0};
+  return nll_loss_of_classes(input, t, loss, reduction);
 }
 
 Tensor cross_entropy_in(DType dtype, const Tensor& input, const Tensor& target,

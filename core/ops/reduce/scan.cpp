@@ -10,6 +10,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/reduce/checks.h"
 #include "core/ops/reduce/reduced_dims.h"
+#include "core/ops/reduce/scan_gradient.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/context.h"
 
@@ -83,6 +84,17 @@ Tensor weighted_sums(const Tensor& h, const Tensor& a, const Tensor& b, int dim,
 
 }  // namespace
 
+Tensor scan_gradient(const Tensor& grad, const Tensor& x, const Tensor& y, int dim) {
+  const Tensor gx = make_empty(grad.sizes(), grad.dtype(), grad.device());
+  ScanBackwardCall call;
+  call.gx = gx;
+  call.g = grad;
+  call.x = x;
+  call.y = y;
+  call.dim = dim;
+  return run_shortcut(op::scan_backward, call) ? gx : Tensor();
+}
+
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
   const DType sums = accumulate_dtype(input, dtype);
@@ -113,7 +125,11 @@ Tensor cumprod(const Tensor& input, int64_t dim, DType dtype) {
         const Tensor x = saved[0].get(b.node), result = y.get(b.node);
         if (x.sizes()[d] == 1 || x.numel() == 0) {
           b.results[0] = b.grad();  // the product of one
-        } else if (is_known_nonzero(x)) {
+          return;
+        }
+        if (!b.create_graph) b.results[0] = scan_gradient(b.grad(), x, result, d);
+        if (b.results[0].defined()) return;
+        if (is_known_nonzero(x)) {
           const auto sums = [d](const Tensor& g) { return cumsum(g, d); };
           const Tensor parts = mul(b.grad(), result);
           b.results[0] = true_divide(from_the_end(parts, d, sums), x);

@@ -76,7 +76,7 @@ std::tuple<Tensor, Tensor> scan(Op<ExtremumScanCall> op, const char* node, const
   call.indices = row_view(indices, d);
   call.x = row_view(x, d);
   run(op, call);
-  record_choice(node, values, indices, x, d, x.sizes(), Chosen::kRepeatedly);
+  record_choice(node, values, indices, x, d, x.sizes(), Chosen::kSoFar);
   return {values, indices};
 }
 

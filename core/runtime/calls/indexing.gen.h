@@ -121,15 +121,16 @@ struct GatherCall : Operands<1, 2> {
 };
 
 // y[index[i][j][k]][j][k] = (or +=) source[i][j][k] for dim 0, in row-major order; y was written
-// before. source may be immediate.
+// before. source may be immediate. apart: no two positions meet in one element.
 struct ScatterCall : Operands<1, 2> {
   View& y = outputs[0];
   View& source = inputs[0];
   View& index = inputs[1];
   int64_t dim = 0;
   bool accumulate = false;
+  bool apart = false;
 
-  std::array<int64_t, 2> ints() const { return {{dim, accumulate}}; }
+  std::array<int64_t, 3> ints() const { return {{dim, accumulate, apart}}; }
   std::array<double, 0> floats() const { return {}; }
 };
 

@@ -22,6 +22,37 @@ struct SquaredErrorSumCall : Operands<2, 2> {
   std::array<double, 1> floats() const { return {{divisor}}; }
 };
 
+// loss [N,S] = -weight[t] * x[n,t,s] of x [N,C,S] at the int64 target [N,S]; 0 where target is
+// ignore_index. If it reduces, loss is one element, their sum; if divisor is asked for, it is the
+// number of targets that count, or the sum of their weights, and the sum is divided by it. A target
+// outside [0, C) is DT_KERNEL_INDEX. divisor is of the compute dtype of the others.
+struct NllLossCall : Operands<2, 3> {
+  View& loss = outputs[0];
+  View& divisor = outputs[1];  // may be absent
+  View& x = inputs[0];
+  View& target = inputs[1];
+  View& weight = inputs[2];  // may be absent
+  int64_t ignore_index = 0;
+  bool reduces = false;
+
+  std::array<int64_t, 2> ints() const { return {{ignore_index, reduces}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
+// Gradient of nll_loss: gx [N,C,S] (contiguous) is -g[n,s] * weight[t] at the target, over divisor
+// if there is one, and 0 elsewhere. g may have strides 0, or be immediate.
+struct NllLossBackwardCall : Operands<1, 4> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  View& target = inputs[1];
+  View& weight = inputs[2];  // may be absent
+  View& divisor = inputs[3];  // may be absent
+  int64_t ignore_index = 0;
+
+  std::array<int64_t, 1> ints() const { return {{ignore_index}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // loss [batch] of log_probs [time, batch, classes] (any strides); targets, starts and lengths are
 // contiguous int64, and a sequence's target begins at targets[starts[n]]. log_alpha [batch, time, 2
 // * longest + 1] (contiguous): the logarithms of Graves' forward variables. Longer lengths count as
@@ -100,6 +131,8 @@ struct CrossEntropyBackwardCall : Operands<1, 6> {
 namespace op {
 
 extern const Op<SquaredErrorSumCall> squared_error_sum;
+extern const Op<NllLossCall> nll_loss;
+extern const Op<NllLossBackwardCall> nll_loss_backward;
 extern const Op<CtcLossCall> ctc_loss;
 extern const Op<CtcLossBackwardCall> ctc_loss_backward;
 extern const Op<CrossEntropyCall> cross_entropy;

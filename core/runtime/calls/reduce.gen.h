@@ -65,6 +65,21 @@ struct NormCall : Operands<1, 1> {
   std::array<double, 1> floats() const { return {{p}}; }
 };
 
+// A shortcut, see run_shortcut: gradients of scans. Along dim, from the end, s_k = g_k + c_{k+1}
+// s_{k+1}, and gx_k = f_k s_k. With y = cumprod(x), c = x and f_k = y_{k-1}, 1 for the first.
+// Without, x are the positions (int64) of cummax or cummin: c_{k+1} is 1 where x_{k+1} = x_k, else
+// 0, and f_k is 1 where x_k = k, else 0.
+struct ScanBackwardCall : Operands<1, 3> {
+  View& gx = outputs[0];
+  View& g = inputs[0];
+  View& x = inputs[1];
+  View& y = inputs[2];  // may be absent
+  int64_t dim = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 namespace op {
 
 extern const Op<ReductionCall> sum;
@@ -81,6 +96,7 @@ extern const Op<ReductionCall> all;
 extern const Op<ScanCall> cumsum;
 extern const Op<ScanCall> cumprod;
 extern const Op<ScanCall> logcumsumexp;
+extern const Op<ScanBackwardCall> scan_backward;
 
 }  // namespace op
 

@@ -1,0 +1,177 @@
+"""Kernels of a GPU that stand for many ops: losses of classes, gradients of scans and of choices, small matrices; and
+writes of which the last wins. The truth is PyTorch on the CPU, or NumPy where PyTorch does not say which write wins."""
+
+import dumbtorch as dt
+import numpy as np
+import pytest
+import torch
+
+needs_gpu = pytest.mark.skipif(
+    not dt.cuda.is_available(), reason=f"CUDA: {dt.cuda.why_unavailable()}"
+)
+DEVICE = "cuda" if dt.cuda.is_available() else "cpu"
+LINES = [
+    ((5, 7), 1),
+    ((300, 1000), 1),
+    ((300, 1000), 0),
+    ((2, 40_003), 1),
+    ((40_003, 2), 0),
+    ((7, 300, 5), 1),
+]
+
+
+def here(x):
+    return dt.from_numpy(np.ascontiguousarray(x)).to(DEVICE)
+
+
+def gradient(t, y, x, g):
+    (gx,) = t.autograd.grad(y(x.requires_grad_()), x, g)
+    return gx.cpu().numpy()
+
+
+@pytest.mark.parametrize("bad", [5, -1])
+def test_a_wrong_class_is_an_index_error(bad):
+    with pytest.raises(IndexError):
+        dt.nn.functional.nll_loss(
+            here(np.zeros((4, 5), np.float32)), here(np.array([0, bad, 1, 2]))
+        )
+        if DEVICE == "cuda":
+            dt.cuda.synchronize()
+
+
+@pytest.mark.parametrize("shape", [(20_000, 3), (3, 1000), (2, 5, 33, 70)])
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_nll_loss_of_more_than_a_block(shape, reduction):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(shape)
+    target = rng.integers(0, shape[1], shape[:1] + shape[2:])
+    weight = rng.random(shape[1]) + 0.5
+
+    def run(t, make):
+        a = make(x).requires_grad_()
+        y = t.nn.functional.nll_loss(
+            a, make(target), make(weight), ignore_index=1, reduction=reduction
+        )
+        (g,) = t.autograd.grad((y * y).sum(), a)
+        return y.detach().cpu().numpy(), g.cpu().numpy()
+
+    for mine, theirs in zip(run(dt, here), run(torch, torch.from_numpy), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape, dim", LINES)
+@pytest.mark.parametrize("zeros", [False, True])
+def test_gradient_of_running_products(shape, dim, zeros):
+    rng = np.random.default_rng(1)
+    x = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+    if zeros:
+        x[rng.random(shape) < 2 / shape[dim]] = 0
+    g = rng.standard_normal(shape)
+    mine = gradient(dt, lambda v: v.cumprod(dim), here(x), here(g))
+    # s[k] = g[k] + x[k + 1] s[k + 1] from the end; the gradient is the product before k times s[k].
+    first, grad = np.moveaxis(x, dim, 0), np.moveaxis(g, dim, 0)
+    s = grad.copy()
+    for k in range(len(s) - 2, -1, -1):
+        s[k] += first[k + 1] * s[k + 1]
+    before = np.concatenate([np.ones_like(first[:1]), np.cumprod(first, 0)[:-1]])
+    np.testing.assert_allclose(np.moveaxis(mine, dim, 0), before * s, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("shape, dim", LINES)
+@pytest.mark.parametrize("name", ["cummax", "cummin", "sort", "max"])
+def test_gradient_of_chosen_elements(shape, dim, name):
+    rng = np.random.default_rng(2)
+    x = rng.integers(-4, 5, shape).astype(np.float64)
+    if name in ("sort", "max"):
+        x = rng.permutation(x.size).reshape(shape).astype(np.float64)
+    else:
+        x.reshape(-1)[7] = np.nan
+
+    def run(t, make):
+        def chosen(v):
+            return getattr(v, name)(dim)[0]
+
+        a = make(x)
+        g = make(rng_of(tuple(chosen(a).shape)))
+        return gradient(t, chosen, a, g)
+
+    def rng_of(sizes):
+        g = np.random.default_rng(3).standard_normal(sizes)
+        if g.size > 20:
+            g.reshape(-1)[[3, 17]] = np.inf, np.nan
+        return g
+
+    mine, theirs = run(dt, here), run(torch, torch.from_numpy)
+    np.testing.assert_allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+
+
+@needs_gpu
+@pytest.mark.parametrize("name", ["cumprod", "cummax"])
+def test_gradients_of_scans_have_the_same_bits_each_time(name):
+    rng = np.random.default_rng(4)
+    x, g = here(rng.standard_normal((3, 50_001))), here(rng.standard_normal((3, 50_001)))
+
+    def chosen(v):
+        return v.cumprod(1) if name == "cumprod" else v.cummax(1)[0]
+
+    first = gradient(dt, chosen, x, g)
+    assert all(np.array_equal(first, gradient(dt, chosen, x, g), equal_nan=True) for _ in range(3))
+
+
+@pytest.mark.parametrize("width", [1, 3, 4])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int64])
+@pytest.mark.parametrize("kind", ["random", "same", "often"])
+def test_the_last_of_many_writes_wins(kind, dtype, width):
+    rng = np.random.default_rng(5)
+    n, places = 140_003, 30_001  # more than what is sorted in one kernel
+    index = {
+        "random": rng.integers(0, places, n),
+        "same": np.full(n, 17),
+        "often": np.minimum(rng.zipf(1.3, n) - 1, places - 1),
+    }[kind]
+    source = rng.integers(0, 200, (n, width)).astype(dtype)
+    want = rng.integers(0, 200, (places, width)).astype(dtype)
+    y = here(want)
+    want[index] = source
+    assert np.array_equal(y.index_copy(0, here(index), here(source)).cpu().numpy(), want)
+    y[here(index)] = here(source)
+    assert np.array_equal(y.cpu().numpy(), want)
+
+
+@pytest.mark.parametrize("shape", [(500, 33), (50, 1000), (2, 40_003)])
+@pytest.mark.parametrize("scale", [1, 30])
+def test_logcumsumexp_is_as_exact_as_float32_allows(shape, scale):
+    x = (np.random.default_rng(6).standard_normal(shape) * scale).astype(np.float32)
+    x[1, 5], x[0, 3] = -np.inf, x[0].max() + 1
+    truth = torch.from_numpy(x).double().logcumsumexp(1).numpy()
+    mine = here(x).logcumsumexp(1).cpu().numpy()
+    np.testing.assert_allclose(mine, truth, rtol=3e-7, atol=3e-7)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 16, 31, 40])
+@pytest.mark.parametrize("batch", [(), (70,)])
+def test_small_matrices(n, batch):
+    rng = np.random.default_rng(7)
+    a, b = rng.standard_normal((*batch, n, n)) + n * np.eye(n), rng.standard_normal((*batch, n, 3))
+    positive = a @ np.swapaxes(a, -1, -2)
+    order = rng.permutation(n)
+    pairs = [
+        (dt.linalg.solve(here(a[..., order, :]), here(b)), np.linalg.solve(a[..., order, :], b)),
+        (dt.linalg.inv(here(a[..., order])), np.linalg.inv(a[..., order])),
+        (dt.linalg.cholesky(here(positive)), np.linalg.cholesky(positive)),
+        (dt.linalg.eigh(here(positive))[0], np.linalg.eigvalsh(positive)),
+        (dt.linalg.svd(here(a))[1], np.linalg.svd(a)[1]),
+        (dt.linalg.qr(here(a))[1].abs(), np.abs(torch.linalg.qr(torch.from_numpy(a))[1].numpy())),
+    ]
+    for mine, theirs in pairs:
+        np.testing.assert_allclose(mine.cpu().numpy(), theirs, rtol=1e-9, atol=1e-9)
+
+
+def test_what_small_singular_matrices_say():
+    a = np.random.default_rng(8).standard_normal((4, 5, 5))
+    a[2, :, 1] = 0
+    mine = dt.linalg.inv_ex(here(a))[1].cpu().numpy()
+    assert mine.tolist() == torch.linalg.inv_ex(torch.from_numpy(a))[1].tolist()
+    z = a @ np.swapaxes(a, -1, -2) + np.eye(5) * np.array([1, -30, 1, -1.0])[:, None, None]
+    mine = dt.linalg.cholesky_ex(here(z))[1].cpu().numpy()
+    assert mine.tolist() == torch.linalg.cholesky_ex(torch.from_numpy(z))[1].tolist()
