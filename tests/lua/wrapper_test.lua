@@ -104,4 +104,15 @@ check.case("a callback beside one that is refused is let go", function()
   check.same(weak.pack, nil)
 end)
 
+check.case("a module that is loaded again", function()
+  local x, calls = dt.ones({1}, {requires_grad = true}), 0
+  x:register_hook(function() calls = calls + 1 end)
+  package.loaded.dumbtorch = nil
+  local again = require("dumbtorch")
+  check.same(getmetatable(again.ones({1})), getmetatable(x))
+  collectgarbage()
+  again.sum(x * 2):backward()
+  check.same(calls, 1)
+end)
+
 check.finish()

@@ -280,8 +280,16 @@ dt_status dtt_run(dtt_frame* f) {
   return (dt_status)f->status;
 }
 
+/* A module that is loaded again goes on with the keeper of the callbacks that are in use. */
 static void keep_functions(lua_State* L) {
-  dtt_keeper* keeper = (dtt_keeper*)lua_newuserdata(L, sizeof *keeper);
+  dtt_keeper* keeper;
+  get(L, &keeper_key);
+  if (!lua_isnil(L, -1)) return;
+  lua_pushcfunction(L, run_callback);
+  set(L, &run_key);
+  lua_pushlightuserdata(L, (void*)&pending_key);
+  set(L, &pending_key);
+  keeper = (dtt_keeper*)lua_newuserdata(L, sizeof *keeper);
   memset(keeper, 0, sizeof *keeper);
   lua_newtable(L);
   lua_pushcfunction(L, close_state);
@@ -290,10 +298,6 @@ static void keep_functions(lua_State* L) {
   lua_rawseti(L, -2, 1);
   lua_setmetatable(L, -2);
   set(L, &keeper_key);
-  lua_pushcfunction(L, run_callback);
-  set(L, &run_key);
-  lua_pushlightuserdata(L, (void*)&pending_key);
-  set(L, &pending_key);
 }
 
 /* ---- what prelude.lua makes the module of */
@@ -316,16 +320,21 @@ static int live_handles(lua_State* L) {
   return 1;
 }
 
-/* The metatables of all kinds, by name. */
+/* The metatables of all kinds, by name. They stay the state's: at the address of one that is gone
+ * anybody's table could come to lie. */
 static void push_metatables(lua_State* L) {
   const dtt_handle* const* kind;
   lua_newtable(L);
   for (kind = dtt_handles; *kind; kind++) {
-    lua_newtable(L);
+    get(L, *kind);
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      lua_newtable(L);
+      lua_pushvalue(L, -1);
+      set(L, *kind);
+    }
     lua_pushlightuserdata(L, (void*)*kind);
     set(L, lua_topointer(L, -2));
-    lua_pushvalue(L, -1);
-    set(L, *kind);
     lua_setfield(L, -2, (*kind)->name);
   }
 }
@@ -333,8 +342,8 @@ static void push_metatables(lua_State* L) {
 __attribute__((visibility("default"))) int luaopen_dumbtorch(lua_State* L);
 
 int luaopen_dumbtorch(lua_State* L) {
-  if (luaL_loadbuffer(L, prelude, sizeof prelude - 1, "=dumbtorch/prelude.lua")) lua_error(L);
   keep_functions(L);
+  if (luaL_loadbuffer(L, prelude, sizeof prelude - 1, "=dumbtorch/prelude.lua")) lua_error(L);
   lua_pushcfunction(L, push_row);
   push_metatables(L);
   lua_pushcfunction(L, collect);
