@@ -34,6 +34,8 @@ check.case("indices", function()
   check.error("valid indices (got function)", at, {print})
   check.error("valid indices (got table)", at, {{n = 1}})
   check.error("tensor: an element is a string", dt.tensor, {"x"})
+  check.error("expected sequence of length 0 at dim 1 (got 2)", dt.tensor, {{}, {1, 2}})
+  check.same(dt.tensor({{}, {}}).shape, {2, 0})
 end)
 
 check.case("more elements than can be counted", function()

@@ -310,7 +310,7 @@ static inline void dtt_read_elements(dtt_state* L, dtt_frame* f, int slot, dtt_n
     if (__builtin_mul_overflow(n, nest->size[i], &n)) n = INT64_MAX;
   nest->elements = (dtt_given*)dtt_lend_each(f, n, sizeof *nest->elements);
   if (f->status) return;
-  if (n) dtt_read_nest(L, f, slot, 0, nest);
+  dtt_read_nest(L, f, slot, 0, nest); /* where n is 0, too: not every list need be empty */
   if (n && !nest->reals) item->kind = nest->bools == n ? DTT_BOOL : DTT_I64;
   dtt_give_list(f, item, at, n);
   for (i = 0; i < n && !f->status; i++) {
