@@ -19,11 +19,14 @@ check.case("operators", function()
   check.same(x == x:view({2}), false)
   check.same(x == x, true)
   check.same(tostring(dt.tensor({1, 2})), "tensor([1, 2])")
-  local newer = "local x = ... return {x // 2, x & 3, 3 & x, x | 1, x ~ 1, x << 1, x >> 1, ~x}"
+  check.same((7 % dt.tensor({3, -4})):tolist(), {1, -1})
+  check.same((7.5 % dt.tensor({3, -4})):tolist(), {1.5, -0.5})
+  local newer = "local x = ... return {x // 2, x & 3, 3 & x, x | 1, x ~ 1, x << 1, x >> 1, ~x," ..
+    "7 // x, 7 << x, 200 >> x}"
   if not math.type then return end
   local values = load(newer)(dt.tensor({5}))
   for i, y in ipairs(values) do values[i] = y:item() end
-  check.same(values, {2, 1, 1, 5, 4, 10, 2, -6})
+  check.same(values, {2, 1, 1, 5, 4, 10, 2, -6, 1, 224, 6})
 end)
 
 check.case("indices", function()

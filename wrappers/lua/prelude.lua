@@ -24,8 +24,14 @@ for i = 0, math.huge do
   if not how then break end
   local places = classes[where] and classes[where][how] or space(where)
   local key = keywords[name] and name .. "_" or name -- repeat_
-  local before = how == "reflected" and places[key]
-  places[key] = before and function(x, number) return f(before(x), number) end or f or name
+  if how == "word" then
+    places[key] = name
+  elseif how == "reflected" then
+    places[key] = places[key] or {}
+    table.insert(places[key], f)
+  else
+    places[key] = f
+  end
 end
 torch.nn.functional = torch.functional
 
@@ -43,6 +49,13 @@ local events = {
   and_ = "__band", or_ = "__bor", xor = "__bxor", invert = "__bnot",
 }
 
+-- number OP x, by the functions of rows "reflected".
+local function reflect(x, number, f, g, h)
+  if not g then return f(x, number) end
+  local y = g(f(x), number)
+  return h and h(y, x) or y
+end
+
 -- An operator that knows where the object stands.
 local function overloaded(meta, operator, forward, reflected)
   if operator == "neg" or operator == "invert" then -- Lua passes the operand twice
@@ -51,7 +64,7 @@ local function overloaded(meta, operator, forward, reflected)
   if not reflected then return forward end
   return function(a, b)
     if getmetatable(a) == meta then return forward(a, b) end
-    return reflected(b, a)
+    return reflect(b, a, reflected[1], reflected[2], reflected[3])
   end
 end
 
