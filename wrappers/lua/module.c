@@ -75,8 +75,10 @@ static int collect(lua_State* L) {
 /* ---- functions of Lua's */
 
 static void dtt_forget(lua_State* L, const dtt_kept* kept) {
+  get(L, kept);
   lua_pushnil(L);
-  set(L, kept);
+  lua_isnil(L, -2) ? lua_pop(L, 1) : set(L, kept); /* a key that is not there may take memory */
+  lua_pop(L, 1);
 }
 
 static int close_state(lua_State* L) {
@@ -91,8 +93,10 @@ static void* keep(lua_State* L, int slot) {
   k = dtt_keep_function(L, (dtt_keeper*)lua_touserdata(L, -1));
   lua_pop(L, 1);
   if (!k) luaL_error(L, "out of memory");
+  k->is_let_go = 1; /* if `set` runs out of memory, the next sweep frees it */
   lua_pushvalue(L, slot);
   set(L, k);
+  k->is_let_go = 0;
   return k;
 }
 
