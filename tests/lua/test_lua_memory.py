@@ -32,6 +32,13 @@ function work()
   for _ = 1, 20000 do pcall(pair) end
 end
 """
+FAILURE = b"""
+local dt = require("dumbtorch")
+local x, held = dt.ones({1}, {requires_grad = true}), setmetatable({}, {__mode = "v"})
+x:register_hook(function() held[1] = {} error(held[1]) end)
+function work() return x * 1 end
+function check() collectgarbage() assert(not held[1]) end
+"""
 LIBRARIES = {"lua5.4": "liblua5.4.so.0", "luajit": "libluajit-5.1.so.2"}
 allocator = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t)
 reallocate = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t)(("realloc", ctypes.CDLL(None)))
@@ -104,6 +111,16 @@ def lost_with_callbacks(lua: ctypes.CDLL) -> int:
     return in_use() - before
 
 
+def fails_for_the_host(lua: ctypes.CDLL) -> None:
+    """An error of a callback that no call of Lua's waits for is not kept for one."""
+    state = State(lua, FAILURE)
+    assert not state.call(b"return work()", results=1)
+    loss = ctypes.cast(lua.lua_touserdata(state.state, -1), ctypes.POINTER(c_void_p))[0]
+    assert core.dt_tensor_backward(c_void_p(loss), None, None, 0, None, 0)
+    assert not state.call(b"check()")
+    state.close()
+
+
 if __name__ == "__main__":
     core, lua = ctypes.CDLL(BUILD / "libdumbtorch.so"), ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
     allocations = 0
@@ -111,3 +128,4 @@ if __name__ == "__main__":
         allocations += 1
     lost_with_callbacks(lua)  # what the library keeps from its first calls
     assert lost_with_callbacks(lua) < 10000
+    fails_for_the_host(lua)

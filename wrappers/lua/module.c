@@ -280,7 +280,7 @@ dt_status dtt_run(dtt_frame* f) {
   dtt_release_given(f);
   message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "a Lua error that is no string";
   f->status = dt_error_set(DT_STATUS_CALLBACK, message);
-  set(L, &pending_key);
+  L == running ? set(L, &pending_key) : lua_pop(L, 1); /* is there a call to raise it? */
   return (dt_status)f->status;
 }
 
