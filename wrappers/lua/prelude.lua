@@ -24,13 +24,11 @@ for i = 0, math.huge do
   if not how then break end
   local places = classes[where] and classes[where][how] or space(where)
   local key = keywords[name] and name .. "_" or name -- repeat_
-  if how == "word" then
-    places[key] = name
-  elseif how == "reflected" then
+  if how == "reflected" then
     places[key] = places[key] or {}
     table.insert(places[key], f)
   else
-    places[key] = f
+    places[key] = f or name -- a word stands for itself
   end
 end
 torch.nn.functional = torch.functional
@@ -71,20 +69,27 @@ end
 for name, class in pairs(classes) do
   local meta, methods, may_be_index = class.meta, class.method, name == "tensor"
 
+  local function refuse(key, purpose)
+    if type(key) ~= "string" then
+      error(("a %s is indexed by the names of its fields, not by a %s"):format(name, type(key)), 3)
+    end
+    error(("a %s has no field '%s'%s"):format(name, key, purpose), 3)
+  end
+
   function meta.__index(self, key)
     local method = methods[key]
     if method then return method end
     local property = class.property[key]
     if property then return property(self) end
     if may_be_index and is_index(key) then return torch.at(self, key) end
-    error(("a %s has no field '%s'"):format(name, tostring(key)), 2)
+    refuse(key, "")
   end
 
   -- object.name = value calls the method set_name, or name_.
   function meta.__newindex(self, key, value)
     if may_be_index and is_index(key) then return torch.set_at(self, key, value) end
-    local set = methods["set_" .. key] or methods[key .. "_"]
-    if not set then error(("a %s has no field '%s' to set"):format(name, key), 2) end
+    local set = type(key) == "string" and (methods["set_" .. key] or methods[key .. "_"])
+    if not set then refuse(key, " to set") end
     set(self, value)
   end
 
