@@ -45,9 +45,18 @@ def test_histc(dtype, n, bins):
     assert got.tolist() == want.tolist()
 
 
+@pytest.mark.parametrize("bins, many", [(100, 1), (100, 5000), (600, 5000)])
+def test_places_that_overflow_are_the_last(bins, many):
+    """Before it is divided by the range, 3e38 times the bins is infinite."""
+    got = dt.tensor([3e38, 1.0] * many).histc(bins, 0, 3e38).tolist()
+    assert got == [many] + [0] * (bins - 2) + [many]
+    # Bounds beside 1e8 are 1e8 itself in float32.
+    assert sum(dt.full((4 * many,), 1e8).histc(bins).tolist()) == 4 * many
+
+
 def test_counts_on_any_number_of_threads():
-    x = dt.arange(0, 1_000_000) % 97
-    want, threads = x.bincount().tolist(), dt.get_num_threads()
+    x, threads = dt.arange(0, 1_000_000) % 97, dt.get_num_threads()
+    want = np.bincount(np.arange(1_000_000) % 97).tolist()
     dt.set_num_threads(5)
     got = x.bincount().tolist(), x.double().histc(97, 0, 97).tolist()
     dt.set_num_threads(threads)
