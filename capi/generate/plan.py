@@ -227,7 +227,7 @@ class Operator:
 
     name: str  # Python's special method
     call: Call
-    reflected: tuple[Call, ...]  # of REFLECTED; none where the call takes a number there, or the operator none
+    reflected: tuple[Call, ...]  # of REFLECTED; none: the call takes a number there, or none
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ allocator = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t)
 reallocate = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t)(("realloc", ctypes.CDLL(None)))
 
 
-
 class Mallinfo(ctypes.Structure):
     _fields_ = [("numbers", c_size_t * 10)]
 
@@ -122,7 +121,8 @@ def fails_for_the_host(lua: ctypes.CDLL) -> None:
 
 
 if __name__ == "__main__":
-    core, lua = ctypes.CDLL(BUILD / "libdumbtorch.so"), ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
+    core = ctypes.CDLL(BUILD / "libdumbtorch.so")
+    lua = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
     allocations = 0
     while fails_after(lua, allocations):
         allocations += 1

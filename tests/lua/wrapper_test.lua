@@ -11,7 +11,7 @@ check.case("numbers and fields", function()
   check.same(dt.full({1}, 2.0).dtype, math.type and dt.float32 or dt.int64)
   check.error("a tensor has no field 'shpe'", function() return x.shpe end)
   check.error("a tensor has no field 'shpe' to set", function() x.shpe = 1 end)
-  check.error("indexed by the names of its fields, not by a table", function() nn.ReLU()[{}] = 1 end)
+  check.error("by the names of its fields, not by a table", function() nn.ReLU()[{}] = 1 end)
 end)
 
 check.case("operators", function()
