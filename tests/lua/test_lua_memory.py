@@ -111,13 +111,18 @@ def lost_with_callbacks(lua: ctypes.CDLL) -> int:
 
 
 def fails_for_the_host(lua: ctypes.CDLL) -> None:
-    """An error of a callback that no call of Lua's waits for is not kept for one."""
-    state = State(lua, FAILURE)
+    """A callback's error is kept for no call of Lua's that does not wait for it, and its gradient not when the state is
+    closed."""
+    state, loss = State(lua, FAILURE), c_void_p()
     assert not state.call(b"return work()", results=1)
-    loss = ctypes.cast(lua.lua_touserdata(state.state, -1), ctypes.POINTER(c_void_p))[0]
-    assert core.dt_tensor_backward(c_void_p(loss), None, None, 0, None, 0)
+    handle = ctypes.cast(lua.lua_touserdata(state.state, -1), ctypes.POINTER(c_void_p))[0]
+    assert not core.dt_tensor_alias(c_void_p(handle), ctypes.byref(loss))
+    assert core.dt_tensor_backward(loss, None, ctypes.byref(ctypes.c_int32(1)), 0, None, 0)
     assert not state.call(b"check()")
-    state.close()
+    lua.lua_close(state.state)
+    assert core.dt_tensor_backward(loss, None, None, 0, None, 0)
+    core.dt_tensor_release(loss)
+    assert not core.dt_live_handles(None)
 
 
 if __name__ == "__main__":

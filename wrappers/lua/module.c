@@ -272,8 +272,10 @@ dt_status dtt_run(dtt_frame* f) {
   if (L && running &&
       lua_topointer(L, LUA_REGISTRYINDEX) == lua_topointer(running, LUA_REGISTRYINDEX))
     L = running;
-  if (!L || !lua_checkstack(L, LUA_MINSTACK))
+  if (!L || !lua_checkstack(L, LUA_MINSTACK)) {
+    dtt_release_given(f);
     return dt_error_set(DT_STATUS_CALLBACK, "the Lua state cannot run a callback");
+  }
   get(L, &run_key);
   lua_pushlightuserdata(L, f);
   if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
