@@ -1,0 +1,85 @@
+"""Faults that a rule for a documented difference might hide: in programs that look like those it was made for."""
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fault(monkeypatch):
+    """`t.fault(right, wrong)`: wrong here alone."""
+    monkeypatch.setattr(torch, "fault", lambda right, wrong: right, raising=False)
+    monkeypatch.setattr(dt, "fault", lambda right, wrong: wrong, raising=False)
+
+
+REFUSED = {
+    "index_add: index 1 is out of bounds for dimension 0 with size 2": (
+        IndexError,
+        "x1, x2 = t.zeros(2), t.tensor([1])\nx3 = x1.index_add(0, x2, t.ones(1))",
+    ),
+    "cummax: Dimension out of range (expected to be in range of [-2, 1], but got 0)": (
+        IndexError,
+        "x1 = t.ones(2, 3)\nx2, x3 = x1.cummax(0)",
+    ),
+    "cross_entropy: Expected input with at least one class, got [2, 3]": (
+        RuntimeError,
+        "x1, x2 = t.ones(2, 3), t.tensor([0, 1])\nx3 = t.cross_entropy(x1, x2)",
+    ),
+    "conv_transpose2d: Given input size per channel: (4 x 4). Output size is too small": (
+        RuntimeError,
+        "x1, x2 = t.ones(1, 1, 4, 4), t.ones(1, 1, 2, 2)\nx3 = t.conv_transpose2d(x1, x2)",
+    ),
+    "inner: \"dot\" not implemented for 'Bool'": (
+        NotImplementedError,
+        "x1, x2 = t.ones(3), t.ones(3)\nx3 = x1.inner(x2)",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_is_refused_of_nothing_is_not_refused_of_something(sentence, monkeypatch):
+    kind, program = REFUSED[sentence]
+    name = sentence.partition(":")[0]
+    module = dt.Tensor if f".{name}" in program and f"t.{name}" not in program else dt
+    if name == "cross_entropy":
+        program, module = program.replace("t.cross", "t.nn.functional.cross"), dt.nn.functional
+    assert compare(program) is None
+
+    def refuse(*given):
+        raise kind(sentence)
+
+    monkeypatch.setattr(module, name, refuse)
+    assert compare(program).aspect == "raised"
+
+
+# In each something is as in the program that a rule was made for, and something is wrong here that this rule does not
+# explain: what differs.
+PLANTED = {
+    "a graph is lost, and a tensor that takes no part is empty": (
+        "requires_grad",
+        """
+x9 = t.zeros(0)
+x1 = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+x2 = x1 * 1
+x2[:2].mul_(3.0)
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=t.fault(True, False))
+""",
+    ),
+    "a convolution of no images has the wrong size": (
+        "shape",
+        """
+x1 = t.ones(0, 1, 3, 3)
+x2 = t.nn.functional.conv2d(x1, t.ones(1, 1, 2, 2), padding=t.fault(0, 1))
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_not_known(name):
+    aspect, program = PLANTED[name]
+    found = compare(program, Settings(errors="type"))
+    assert found is not None and found.aspect == aspect
