@@ -8,7 +8,6 @@ import torch
 
 from .case import Case, documented, graph_of, is_derivative
 
-
 # A call in place.
 WRITES = r"(?<!requires_grad)(?<=\w)_\(|inplace=True"
 

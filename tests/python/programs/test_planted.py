@@ -75,6 +75,66 @@ x1 = t.ones(0, 1, 3, 3)
 x2 = t.nn.functional.conv2d(x1, t.ones(1, 1, 2, 2), padding=t.fault(0, 1))
 """,
     ),
+    "the gradient of what was written is doubled, beside a window that was not": (
+        "values",
+        """
+x1 = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+x2 = x1 * 1
+x3 = x2.unfold(0, 2, 1)
+x2[0] = 5.0
+x1.register_hook(lambda g: g * t.fault(1, 2))
+x2.sum().backward()
+""",
+    ),
+    "batch_norm keeps a copy of what lies as channels": (
+        "raised",
+        """
+x1 = t.arange(16.0).reshape(2, 2, 2, 2).contiguous(memory_format=t.channels_last)
+m1 = t.nn.BatchNorm2d(2)
+x2 = m1(t.fault(x1, x1.clone()))
+x1 += 1
+x2.sum().backward()
+""",
+    ),
+    "a factor of int32 that is kept in a view is a copy": (
+        "raised",
+        """
+x1 = t.tensor([0, 1], dtype=t.int32)
+x2 = t.ones(3, requires_grad=True) * 1
+x2[:2].mul_(t.fault(x1, x1.clone()))
+x1 += 1
+x2.sum().backward()
+""",
+    ),
+    "a factor is a copy, of the shape of probabilities": (
+        "raised",
+        """
+x1 = t.tensor([0.5, 0.5], requires_grad=True)
+x2 = t.tensor([1.0, 2.0])
+x3 = x1 * t.fault(x2, x2.clone())
+x4 = t.nn.functional.binary_cross_entropy(x3 / 4, x1)
+x2 += 1
+x4.backward()
+""",
+    ),
+    "an exponential has forgotten nothing, whose input alone was asked": (
+        "raised",
+        """
+x1 = t.tensor([0.0, 1.0]).requires_grad_()
+x2, x3 = t.std_mean(x1)
+x4 = x3.exp()
+x5, = t.autograd.grad(x4, [x3], retain_graph=t.fault(False, True))
+x4.backward()
+""",
+    ),
+    "zeta of NaN is 0, and a tensor that takes no part is large": (
+        "values",
+        """
+x9 = t.tensor([1e30])
+x1 = t.tensor([float("nan"), 2.0])
+x2 = t.special.zeta(t.fault(x1, x1.nan_to_num(1e30)), t.ones(2) * 2)
+""",
+    ),
 }
 
 
