@@ -377,6 +377,15 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and c.derives("GridSampler") and only_the_infinite_differs(c)
 
 
+# The distances of a layer: of float32 whose squares overflow.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    layers = re.search(r"\b(TripletMargin\w*Loss|PairwiseDistance)\(", c.called) is not None
+    squares = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.used)
+    overflows = all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isinf())
+    return layers and squares and overflows
+
+
 # Of large numbers, whose terms are 0 times infinity there.
 @documented("**Bessel's and Airy's functions**")
 def _(c: Case) -> bool:
