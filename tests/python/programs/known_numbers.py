@@ -15,6 +15,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    is_named,
     keeps,
     share_memory,
 )
@@ -37,6 +38,7 @@ from .exact import (
     may_be_rounding,
 )
 from .known_memory import repeats
+from .known_saved import dtype_at
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
@@ -288,7 +290,9 @@ def _(c: Case) -> bool:
         most = 2 * math.log(max([1, *map(largest, c.floats)]))
     else:
         return False
-    return most > math.log(torch.finfo(c.theirs.dtype).max)
+    nodes = [n for x in c.derived for n in graph_of(x) if is_named(n, ("Prod", "Cumprod"))]
+    dtypes = [c.theirs.dtype, *map(dtype_at, nodes)]
+    return most > min(math.log(torch.finfo(d).max) for d in dtypes if d.is_floating_point)
 
 
 def log_of_product(x: torch.Tensor) -> float:
