@@ -127,6 +127,17 @@ x5, = t.autograd.grad(x4, [x3], retain_graph=t.fault(False, True))
 x4.backward()
 """,
     ),
+    "a third derivative of a norm of channels is doubled": (
+        "values",
+        """
+x1 = t.tensor([[0.5, 1.0], [0.0, -1.0], [2.0, 0.25]], dtype=t.float64, requires_grad=True)
+x2 = t.nn.functional.batch_norm(x1, None, None, training=True).exp()
+x3, = t.autograd.grad(x2, x1, x2, create_graph=True)
+x5 = x3 * t.tensor([[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]])
+x4, = t.autograd.grad(x5.sum(), x2, create_graph=True)
+(x4.mean() * t.fault(1, 2)).backward()
+""",
+    ),
     "zeta of NaN is 0, and a tensor that takes no part is large": (
         "values",
         """
