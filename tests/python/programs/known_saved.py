@@ -390,7 +390,12 @@ def weights_of(call: ast.Call) -> list[str]:
 def _(c: Case) -> bool:
     narrow = c.only_theirs_raises(CHANGED + r"\[torch\.IntTensor")
     kept = [what for _, what in reported(c)]
-    return narrow and bool(kept) and all(re.match("ind(ex|ices)$|target", what) for what in kept)
+    of_index = bool(kept) and all(re.match("ind(ex|ices)$|target", what) for what in kept)
+    if not kept and c.derives("torch::autograd::CopySlices"):  # in place on a view it is hidden
+        by = r"\bindex_(?:add|copy|fill|reduce)_\([^,]+, (?:index=)?(x\d+)"
+        given = c.named(" ".join(re.findall(by, c.history)))
+        of_index = any(x._version and names_changed(c.difference.theirs, x) for x in given)
+    return narrow and of_index
 
 
 # What has no elements is not kept at all.

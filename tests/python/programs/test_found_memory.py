@@ -326,6 +326,14 @@ x1 = t.tensor([2.0, 1e30])
 x2 = t.special.zeta(x1, x1.flip(0).nan_to_num(posinf=1.0))
 x3 = t.special.zeta(x1, x1)
 """,
+    "an index of int32 that is kept in a view is written": """
+x1 = t.tensor([0, 1], dtype=t.int32)
+x2 = t.ones(3, requires_grad=True) * 1
+x3 = t.ones(2, requires_grad=True) * 1
+x2[:2].index_add_(0, x1, x3)
+x1 += 1
+x2.sum().backward()
+""",
     "columns by one of them": """
 x1 = t.tensor([[0.5, 1.0, 2.0], [3.0, 0.25, 4.0], [1.5, 7.0, 1.0]]).requires_grad_()
 x2 = x1.t().clone(memory_format=t.preserve_format)
