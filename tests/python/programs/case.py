@@ -104,7 +104,7 @@ class Case:
         if not self.wanted:
             return None
         wanted = [x for x in self.wanted if x.requires_grad]
-        return {torch.autograd.graph.get_gradient_edge(x).node for x in wanted}
+        return {node for x in wanted for node in _end_at(x)}
 
     @property
     def returned(self) -> list[torch.Tensor]:
@@ -155,6 +155,14 @@ def documented(sentence: str, final: bool = True):
 
 def is_derivative(c: Case) -> bool:
     return re.search(r"\b(grad|backward)\(", c.statement) is not None
+
+
+def _end_at(x: torch.Tensor) -> list[Node]:
+    """The node at which its gradient arrives; none if PyTorch has none, as for a view that was made under no_grad."""
+    try:
+        return [torch.autograd.graph.get_gradient_edge(x).node]
+    except (AssertionError, RuntimeError):
+        return []
 
 
 def _derivative(statement: str) -> ast.Call | None:

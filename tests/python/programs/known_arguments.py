@@ -7,7 +7,7 @@ import re
 import torch
 
 from .case import CHANGED, Case, documented
-from .elements import all_that_differ, only_the_infinite_differs
+from .elements import all_that_differ, differing, only_the_infinite_differs
 from .tensors import strides
 
 
@@ -131,6 +131,17 @@ def _(c: Case) -> bool:
     )
 
 
+# What a CPU makes of a number and of many at once: beyond int32, by way of which a small integer is made.
+@documented("**Numbers that do not fit**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not isinstance(c.theirs, torch.Tensor):
+        return False
+    floats = [x.detach() for x in c.used if x.dtype.is_floating_point and x.shape == c.theirs.shape]
+    beyond = [~fits_in_each(x, torch.int32).flatten()[differing(c)] for x in floats]
+    small = c.theirs.dtype in (torch.uint8, torch.int8, torch.int16)
+    return small and any(len(b) > 0 and bool(b.all()) for b in beyond)
+
+
 # What a GPU makes of powers of the base.
 @documented("**Numbers that do not fit**")
 def _(c: Case) -> bool:
@@ -150,8 +161,12 @@ def fits_in(x: torch.Tensor, dtype: torch.dtype) -> bool:
     """Whether an integer dtype, or bool, has room for all elements."""
     if dtype is torch.bool:
         return True
+    return bool(fits_in_each(x.detach(), dtype).all())
+
+
+def fits_in_each(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     low, high = float(torch.iinfo(dtype).min), float(torch.iinfo(dtype).max)
-    return bool(((x.detach() > low - 1) & (x.detach() < high + 1)).all())
+    return (x > low - 1) & (x < high + 1)
 
 
 @documented("**Padding** of a convolution")

@@ -17,6 +17,7 @@ from .case import (
 )
 from .elements import (
     all_that_differ,
+    differing,
     numbers_of,
     only_the_infinite_differs,
     only_theirs_is_nan,
@@ -376,12 +377,30 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and c.derives("GridSampler") and only_the_infinite_differs(c)
 
 
+# The distances of a layer: of float32 whose squares overflow.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    layers = re.search(r"\b(TripletMargin\w*Loss|PairwiseDistance)\(", c.called) is not None
+    squares = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.used)
+    overflows = all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isinf())
+    return layers and squares and overflows
+
+
 # Of large numbers, whose terms are 0 times infinity there.
 @documented("**Bessel's and Airy's functions**")
 def _(c: Case) -> bool:
-    large = any(largest(x) >= 1e9 or x.isinf().any() for x in c.floats)
     vanishes = all_that_differ(c, lambda ours, theirs: (ours == 0) & theirs.isnan())
-    return large and vanishes and "zeta(" in c.statement
+    return vanishes and "zeta(" in c.statement and bool(is_of_large(c)[differing(c)].all())
+
+
+def is_of_large(c: Case) -> torch.Tensor:
+    """Which elements are made of a large one."""
+    large = torch.zeros(c.theirs.shape, dtype=torch.bool)
+    for x in c.used:
+        if x is not c.theirs:
+            large = large | (x.detach().abs() >= 1e9)
+    number = re.search(r"zeta\((\d[\d.e+]*),|, (?:other=)?(\d[\d.e+]*)\)$", c.statement)
+    return (large | bool(number and float(number[1] or number[2]) >= 1e9)).flatten()
 
 
 @documented("**Bessel's and Airy's functions**")

@@ -332,3 +332,22 @@ def _(c: Case) -> bool:
     loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.called)
     infinite = loss is not None and any(bool(x.isinf().any()) for x in c.used)
     return infinite and all_that_differ(c, lambda ours, theirs: ours.isnan())
+
+
+# The elements that differ have such divisors.
+@documented("**Remainders** by denormal numbers")
+def _(c: Case) -> bool:
+    called = re.search(r" %=? |\b(remainder|fmod)_?\(", c.statement) is not None
+    if not called or not all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isnan()):
+        return False
+    denormal = torch.zeros(c.theirs.shape, dtype=torch.bool)
+    for x in c.used:
+        if x is not c.theirs and x.is_floating_point():
+            size = x.detach().abs()
+            denormal = denormal | ((size > 0) & (size < torch.finfo(x.dtype).tiny))
+    return bool(denormal.flatten()[theirs_alone_is_nan(c)].all())
+
+
+def theirs_alone_is_nan(c: Case) -> torch.Tensor:
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    return ours.isfinite() & theirs.isnan()

@@ -6,6 +6,7 @@ import itertools
 import re
 
 import torch
+from torch.autograd.graph import Node
 
 from .case import (
     CHANGED,
@@ -20,6 +21,7 @@ from .case import (
     names_changed,
     share_memory,
 )
+from .known_saved import earlier_derivatives
 
 PRODUCTS = ("Mm", "Addmm", "Bmm", "Mv", "Dot")
 
@@ -331,12 +333,20 @@ def _(c: Case) -> bool:
 # What was asked for another one has forgotten what it kept.
 @documented("**One of an op's results**")
 def _(c: Case) -> bool:
-    inputs = re.findall(r"\.backward\(.*inputs=\[(.*?)\]|\.grad\([^\[]*, \[(.*?)\]", c.history)
-    asked = c.named(" ".join(names for call in inputs for names in call))
-    others = [(x.grad_fn, x.output_nr) for x in c.tensors.values() if x.grad_fn]
-    several = {n for x in asked for n, at in others if x.grad_fn is n and x.output_nr != at}
-    before = all(not several.isdisjoint(graph_behind(n)) for n, _ in c.forgotten)
-    return len(several) > 0 and before and c.only_theirs_raises(SECOND_TIME)
+    lost = {n for n, _ in c.forgotten}
+    for earlier in earlier_derivatives(c):
+        others = others_asked(earlier)
+        lost -= {n for n in lost if not others.isdisjoint(graph_behind(n))}
+    return len(c.forgotten) > 0 and not lost and c.only_theirs_raises(SECOND_TIME)
+
+
+def others_asked(c: Case) -> set[Node]:
+    """The nodes of what is asked for that it goes back to by another of their results alone."""
+    nodes = [n for x in c.derived for n in graph_of(x)]
+    edges = {e for n in nodes for e in n.next_functions}
+    edges |= {(x.grad_fn, x.output_nr) for x in c.derived}
+    asked = [x for x in c.wanted if x.grad_fn in nodes]
+    return {x.grad_fn for x in asked if (x.grad_fn, x.output_nr) not in edges}
 
 
 # Parts that are one op's here, and in PyTorch those of an op each.
@@ -451,7 +461,7 @@ def _(c: Case) -> bool:
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
     refused = (
-        "^RuntimeError: (index_(put|add|copy|reduce)_|scatter(_add|_reduce)?_|ldexp_): "
+        "^RuntimeError: (put_|index_(put|add|copy|reduce)_|scatter(_add|_reduce)?_|ldexp_): "
         ".*single memory location"
     )
     apart = "ldexp_" in c.statement or any(not x.is_contiguous() for x in c.used)
@@ -476,7 +486,15 @@ def _(c: Case) -> bool:
     operands = {id(x): x for x in c.named(c.statement)}.values()
     pairs = itertools.combinations(operands, 2)
     apart = any(share_memory(a, b) and not lie_alike(a, b) for a, b in pairs)
-    return c.aspect == "values" and writes and apart
+    return c.aspect == "values" and writes and (apart or names_a_hidden_part(c))
+
+
+def names_a_hidden_part(c: Case) -> bool:
+    """Whether an operand is one of several views, at which PyTorch lets nobody look once it is written, of another."""
+    names = set(re.findall(r"\bx\d+", c.statement))
+    hidden = "|".join(names - c.tensors.keys()) or "$^"
+    made = re.findall(rf"^ *(?:x\d+, )*(?:{hidden})\b[x\d, ]* = (.*)", c.history, re.M)
+    return any(not names.isdisjoint(re.findall(r"\bx\d+", of)) for of in made)
 
 
 def lie_alike(x: torch.Tensor, y: torch.Tensor) -> bool:

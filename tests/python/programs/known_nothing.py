@@ -8,10 +8,21 @@ import torch
 
 from .case import Case, documented, graph_of, is_derivative
 
+# A call in place.
+WRITES = r"(?<!requires_grad)(?<=\w)_\(|inplace=True"
+
+
+def is_of_nothing(c: Case, calls: str) -> bool:
+    """Whether the statement is one of these calls, and names a tensor of no elements."""
+    called = re.search(rf"\b(?:{calls})\(", c.called) is not None
+    return called and any(x.numel() == 0 for x in c.used)
+
 
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises("Expected input with at least one class")
+    refused = c.only_ours_raises("Expected input with at least one class")
+    no_classes = any(x.shape[:2][-1:] == (0,) for x in c.used)
+    return refused and no_classes and is_of_nothing(c, "cross_entropy|CrossEntropyLoss")
 
 
 # The gradient there is a tensor that others see, such as the input.
@@ -24,8 +35,18 @@ def _(c: Case) -> bool:
 # An input without channels.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    convolves = c.aspect == "shape" and re.search(r"[cC]onv\dd\(", c.called) is not None
-    return convolves and "0" in re.findall(r"\d+", c.difference.theirs)
+    convolves = re.search(r"[cC]onv(\d)d\(", c.called)
+    if c.aspect != "shape" or convolves is None:
+        return False
+    ours, theirs = (
+        [int(n) for n in re.findall(r"\d+", text)]
+        for text in (c.difference.ours, c.difference.theirs)
+    )
+    channels = -1 - int(convolves[1])
+    ours[channels] = 0
+    return ours == theirs and any(
+        x.shape[channels:][:1] == (0,) for x in c.used if x is not c.theirs
+    )
 
 
 @documented("**Nothing to compute**")
@@ -36,24 +57,37 @@ def _(c: Case) -> bool:
 # What is transposed to nothing.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises(
+    refused = c.only_ours_raises(
         r"conv_transpose\dd: Given input size per channel: .*Output size is too small"
+    )
+    made = c.named(c.statement.partition(" = ")[0])
+    transposes = re.search(r"conv_transpose\dd\(|ConvTranspose\dd\(", c.called) is not None
+    return refused and transposes and any(x.numel() == 0 for x in made)
+
+
+def leads_through_nothing(c: Case, x: torch.Tensor) -> bool:
+    """Whether its graph has a result of no elements, or one that PyTorch does not show, since it was written to."""
+    nodes = graph_of(x)
+    sizes = (m.shape for n in nodes for m in getattr(n, "_input_metadata", ()))
+    hidden = any("CopySlices" in n.name() for n in nodes)
+    return any(0 in s for s in sizes) or (
+        hidden and any(writes_nothing(c, s) for s in c.history.split("\n"))
     )
 
 
-def leads_through_nothing(x: torch.Tensor) -> bool:
-    """Whether its graph has a result of no elements, or a write of which PyTorch does not show what was written."""
-    nodes = graph_of(x)
-    sizes = (m.shape for n in nodes for m in getattr(n, "_input_metadata", ()))
-    return any(0 in s for s in sizes) or any("CopySlices" in n.name() for n in nodes)
+def writes_nothing(c: Case, statement: str) -> bool:
+    """Whether it writes a tensor or a part of it, and one of those that it names has no elements."""
+    part = re.match(r" *x\d+(\[.*\]) \S{0,2}= | *x\d+ \S{1,2}= ", statement)
+    writes = part is not None or re.search(WRITES, statement) is not None
+    nothing = any(x.numel() == 0 for x in c.named(statement))
+    no_index = part is not None and re.search(r"0:0|\[False\]", part[1] or "") is not None
+    return writes and (nothing or no_index)
 
 
 # Through what was written: of no elements.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    none = any(x.numel() == 0 for x in c.tensors.values())
-    none = none or re.search(r"\[.*(0:0|\[False\]).*\] \S?= ", c.history) is not None
-    none = none and any(map(leads_through_nothing, c.derived))
+    none = any(leads_through_nothing(c, x) for x in c.derived)
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
     less = c.aspect == "requires_grad"
     less = less or (c.aspect == "type" and c.difference.theirs == "None" and zeros)
@@ -62,9 +96,8 @@ def _(c: Case) -> bool:
 
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    return c.only_ours_raises(
-        "^IndexError: (synchronize: )?(index_add_?|nll_loss): index .* is out of bounds"
-    )
+    refused = c.only_ours_raises("^IndexError: (synchronize: )?index_add_?: index .* out of bounds")
+    return refused and is_of_nothing(c, "index_add_?")
 
 
 @documented("**Nothing to compute**")
@@ -89,15 +122,22 @@ def _(c: Case) -> bool:
 # Of a dimension that is not there.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    differences = "n=0" in c.statement and c.only_ours_raises("^IndexError: diff: Dimension out")
-    return differences or c.only_ours_raises("^IndexError: cum(min|max): Dimension out of range")
+    undone = re.search(r"\bdiff\(.*\bn=0", c.statement) is not None
+    undone = undone or is_of_nothing(c, "cummin|cummax")
+    return undone and c.only_ours_raises(
+        "^IndexError: (diff|cummin|cummax): Dimension out of range"
+    )
 
 
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    of_nothing = "inner(" in c.statement and any(x.numel() == 0 for x in c.used)
+    of_nothing = is_of_nothing(c, "inner")
     taken = of_nothing and c.only_theirs_raises("\"dot\" not implemented for 'Bool'")
-    return taken or c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")
+    bools = [x for x in c.used if x.dtype is torch.bool]
+    apart = is_of_nothing(c, "inner|tensordot") or any(not x.is_contiguous() for x in bools)
+    called = len(bools) > 0 and re.search(r"\b(inner|tensordot)\(", c.statement) is not None
+    refused = c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")
+    return taken or (refused and called and apart)
 
 
 # The mean of no losses, and targets that nobody reads.

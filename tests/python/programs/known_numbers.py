@@ -15,6 +15,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    is_named,
     keeps,
     share_memory,
 )
@@ -37,6 +38,7 @@ from .exact import (
     may_be_rounding,
 )
 from .known_memory import repeats
+from .known_saved import dtype_at
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
@@ -107,11 +109,25 @@ def _(c: Case) -> bool:
 # Windows of it were written, each element once for each of them, and the gradient goes back through that.
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
-    windows = c.named(
-        " ".join(re.findall(r"^(x\d+) = .*(?:as_strided|\bunfold)\(", c.history, re.M))
-    )
-    written = any(x._version and repeats(x) for x in windows)
-    return c.aspect == "values" and written and c.derives("torch::autograd::CopySlices")
+    if c.aspect != "values" or not c.derives("torch::autograd::CopySlices"):
+        return False
+    found = re.findall(r"^ *(x\d+) = .*(?:as_strided|\bunfold)\(", c.history, re.M)
+    windows = [n for n in found if n in c.tensors and repeats(c.tensors[n])]
+    for made, of in re.findall(r"^ *(x\d+) = (.*)", c.history, re.M):  # and what is a view of them
+        if any(is_view_of(c, made, n) for n in re.findall(r"\bx\d+", of) if n in windows):
+            windows.append(made)
+    return any(is_written(c, n) for n in windows)
+
+
+def is_view_of(c: Case, made: str, of: str) -> bool:
+    return made in c.tensors and share_memory(c.tensors[made], c.tensors[of])
+
+
+def is_written(c: Case, name: str) -> bool:
+    """Whether a statement writes what has that name: an assignment or a call in place."""
+    target = rf"^ *{name}(?:\[.*\] \S{{0,2}}= | \S{{1,2}}= )"
+    in_place = rf"\b{name}\.(?!requires_grad_)\w+_\(|_\({name}\b|\({name}\b.*inplace=True"
+    return re.search(f"{target}|{in_place}", c.history, re.M) is not None
 
 
 # Along an expanded dimension PyTorch's median is not even an element.
@@ -274,7 +290,9 @@ def _(c: Case) -> bool:
         most = 2 * math.log(max([1, *map(largest, c.floats)]))
     else:
         return False
-    return most > math.log(torch.finfo(c.theirs.dtype).max)
+    nodes = [n for x in c.derived for n in graph_of(x) if is_named(n, ("Prod", "Cumprod"))]
+    dtypes = [c.theirs.dtype, *map(dtype_at, nodes)]
+    return most > min(math.log(torch.finfo(d).max) for d in dtypes if d.is_floating_point)
 
 
 def log_of_product(x: torch.Tensor) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
 
@@ -259,7 +260,13 @@ def _(c: Case) -> bool:
     copied = bool(kept) and kept <= COPIED_IN_ORDER
     copied = copied or (kept == {("MulBackward0", "other")} and c.derives("LogSoftmax"))
     written = [x for x in c.tensors.values() if x._version and not x.is_contiguous()]
+    if ("NativeBatchNormBackward0", "input") in kept:  # it knows two orders
+        written = [x for x in written if x.dim() != 4 or not is_channels_last(x)]
     return copied and any(names_changed(c.difference.theirs, x) for x in written)
+
+
+def is_channels_last(x: torch.Tensor) -> bool:
+    return x.is_contiguous(memory_format=torch.channels_last)
 
 
 # With a graph attention is computed once more, from its inputs.
@@ -362,10 +369,20 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     factors = {n.name() for n, _ in reported(c)} == {"MulBackward0"}
-    losses = re.findall(r".*\b(?:binary_cross_entropy|BCE).*", c.history)
-    weighed = c.named("\n".join(losses))
-    written = any(names_changed(c.difference.theirs, x) for x in weighed)
+    calls = (n for n in ast.walk(ast.parse(c.history)) if isinstance(n, ast.Call))
+    weights = c.named(" ".join(w for call in calls for w in weights_of(call)))
+    written = any(x._version and names_changed(c.difference.theirs, x) for x in weights)
     return factors and written and c.derives("BinaryCrossEntropy")
+
+
+def weights_of(call: ast.Call) -> list[str]:
+    """The arguments that are a loss's weights, if it is one of probabilities."""
+    name = ast.unparse(call.func).rpartition(".")[2]
+    if not name.startswith(("binary_cross_entropy", "BCE")):
+        return []
+    by_name = [k.value for k in call.keywords if k.arg in ("weight", "pos_weight")]
+    first = 0 if name.startswith("BCE") else 2
+    return [ast.unparse(w) for w in [*call.args[first : first + 1], *by_name]]
 
 
 # Indices and targets of int32 are kept as others.
@@ -373,7 +390,12 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     narrow = c.only_theirs_raises(CHANGED + r"\[torch\.IntTensor")
     kept = [what for _, what in reported(c)]
-    return narrow and all(re.match("ind(ex|ices)$|target", what) for what in kept)
+    of_index = bool(kept) and all(re.match("ind(ex|ices)$|target", what) for what in kept)
+    if not kept and c.derives("torch::autograd::CopySlices"):  # in place on a view it is hidden
+        by = r"\bindex_(?:add|copy|fill|reduce)_\([^,]+, (?:index=)?(x\d+)"
+        given = c.named(" ".join(re.findall(by, c.history)))
+        of_index = any(x._version and names_changed(c.difference.theirs, x) for x in given)
+    return narrow and of_index
 
 
 # What has no elements is not kept at all.

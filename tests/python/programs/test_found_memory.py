@@ -286,7 +286,8 @@ x2.sum().backward()
 x1 = t.tensor([[0.5, 1.0], [0.0, -1.0], [2.0, 0.25]], dtype=t.float64, requires_grad=True)
 x2 = t.nn.functional.batch_norm(x1, None, None, training=True).exp()
 x3, = t.autograd.grad(x2, x1, x2, create_graph=True)
-x4, = t.autograd.grad((x3 * t.tensor([1.0, 2.0])).sum(), x2, create_graph=True)
+x5 = x3 * t.tensor([[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]])
+x4, = t.autograd.grad(x5.sum(), x2, create_graph=True)
 x4.mean().backward()
 """,
     "the bias of a convolution by what requires grad later": """
@@ -324,6 +325,44 @@ x2.mean().backward()
 x1 = t.tensor([2.0, 1e30])
 x2 = t.special.zeta(x1, x1.flip(0).nan_to_num(posinf=1.0))
 x3 = t.special.zeta(x1, x1)
+""",
+    "an index of int32 that is kept in a view is written": """
+x1 = t.tensor([0, 1], dtype=t.int32)
+x2 = t.ones(3, requires_grad=True) * 1
+x3 = t.ones(2, requires_grad=True) * 1
+x2[:2].index_add_(0, x1, x3)
+x1 += 1
+x2.sum().backward()
+""",
+    "columns by one of them": """
+x1 = t.tensor([[0.5, 1.0, 2.0], [3.0, 0.25, 4.0], [1.5, 7.0, 1.0]]).requires_grad_()
+x2 = x1.t().clone(memory_format=t.preserve_format)
+x3, x4, x5 = x2
+x2.arctan2_(x5)
+""",
+    "put into itself with gaps": """
+x1 = t.zeros(5)[0::2]
+x2 = x1[()]
+x2.put_(t.tensor([0, 0, 0]), x1)
+""",
+    "the distance of a layer does not overflow": """
+x1, x2 = t.tensor([[0.0]]), t.tensor([[0.0, 1e30]])
+x3 = t.nn.TripletMarginLoss(reduction="sum")(x1, x2, x1)
+""",
+    "the gradient of a product that overflows in float32": """
+x1 = t.arange(288).remainder(101).sub(2).to(t.float64).div(8).requires_grad_()
+x2 = x1.prod(dtype=t.float32)
+x2.backward()
+""",
+    "a number that does not fit": """
+x1 = t.tensor(4294967294.0, dtype=t.float64)
+x2 = x1.to(t.uint8)
+""",
+    "remainders by what lies beside 0": """
+x1 = t.tensor([0.0] * 8 + [-0.5], dtype=t.float64)
+x2 = t.nn.functional.relu(x1)
+x2.nextafter_(t.full((9,), -1.0, dtype=t.float64))
+x3 = 1 % x2
 """,
 }
 

@@ -1,0 +1,156 @@
+"""Faults that a rule for a documented difference might hide: in programs that look like those it was made for."""
+
+import dumbtorch as dt
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+
+from programs.compare import Settings, compare  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def fault(monkeypatch):
+    """`t.fault(right, wrong)`: wrong here alone."""
+    monkeypatch.setattr(torch, "fault", lambda right, wrong: right, raising=False)
+    monkeypatch.setattr(dt, "fault", lambda right, wrong: wrong, raising=False)
+
+
+REFUSED = {
+    "index_add: index 1 is out of bounds for dimension 0 with size 2": (
+        IndexError,
+        "x1, x2 = t.zeros(2), t.tensor([1])\nx3 = x1.index_add(0, x2, t.ones(1))",
+    ),
+    "cummax: Dimension out of range (expected to be in range of [-2, 1], but got 0)": (
+        IndexError,
+        "x1 = t.ones(2, 3)\nx2, x3 = x1.cummax(0)",
+    ),
+    "cross_entropy: Expected input with at least one class, got [2, 3]": (
+        RuntimeError,
+        "x1, x2 = t.ones(2, 3), t.tensor([0, 1])\nx3 = t.cross_entropy(x1, x2)",
+    ),
+    "conv_transpose2d: Given input size per channel: (4 x 4). Output size is too small": (
+        RuntimeError,
+        "x1, x2 = t.ones(1, 1, 4, 4), t.ones(1, 1, 2, 2)\nx3 = t.conv_transpose2d(x1, x2)",
+    ),
+    "inner: \"dot\" not implemented for 'Bool'": (
+        NotImplementedError,
+        "x1, x2 = t.ones(3), t.ones(3)\nx3 = x1.inner(x2)",
+    ),
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_what_is_refused_of_nothing_is_not_refused_of_something(sentence, monkeypatch):
+    kind, program = REFUSED[sentence]
+    name = sentence.partition(":")[0]
+    module = dt.Tensor if f".{name}" in program and f"t.{name}" not in program else dt
+    if name == "cross_entropy":
+        program, module = program.replace("t.cross", "t.nn.functional.cross"), dt.nn.functional
+    assert compare(program) is None
+
+    def refuse(*given):
+        raise kind(sentence)
+
+    monkeypatch.setattr(module, name, refuse)
+    assert compare(program).aspect == "raised"
+
+
+# In each something is as in the program that a rule was made for, and something is wrong here that this rule does not
+# explain: what differs.
+PLANTED = {
+    "a graph is lost, and a tensor that takes no part is empty": (
+        "requires_grad",
+        """
+x9 = t.zeros(0)
+x1 = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+x2 = x1 * 1
+x2[:2].mul_(3.0)
+x3, = t.autograd.grad(x2.exp().sum(), x1, create_graph=t.fault(True, False))
+""",
+    ),
+    "a convolution of no images has the wrong size": (
+        "shape",
+        """
+x1 = t.ones(0, 1, 3, 3)
+x2 = t.nn.functional.conv2d(x1, t.ones(1, 1, 2, 2), padding=t.fault(0, 1))
+""",
+    ),
+    "the gradient of what was written is doubled, beside a window that was not": (
+        "values",
+        """
+x1 = t.tensor([1.0, 2.0, 3.0], requires_grad=True)
+x2 = x1 * 1
+x3 = x2.unfold(0, 2, 1)
+x2[0] = 5.0
+x1.register_hook(lambda g: g * t.fault(1, 2))
+x2.sum().backward()
+""",
+    ),
+    "batch_norm keeps a copy of what lies as channels": (
+        "raised",
+        """
+x1 = t.arange(16.0).reshape(2, 2, 2, 2).contiguous(memory_format=t.channels_last)
+m1 = t.nn.BatchNorm2d(2)
+x2 = m1(t.fault(x1, x1.clone()))
+x1 += 1
+x2.sum().backward()
+""",
+    ),
+    "a factor of int32 that is kept in a view is a copy": (
+        "raised",
+        """
+x1 = t.tensor([0, 1], dtype=t.int32)
+x2 = t.ones(3, requires_grad=True) * 1
+x2[:2].mul_(t.fault(x1, x1.clone()))
+x1 += 1
+x2.sum().backward()
+""",
+    ),
+    "a factor is a copy, of the shape of probabilities": (
+        "raised",
+        """
+x1 = t.tensor([0.5, 0.5], requires_grad=True)
+x2 = t.tensor([1.0, 2.0])
+x3 = x1 * t.fault(x2, x2.clone())
+x4 = t.nn.functional.binary_cross_entropy(x3 / 4, x1)
+x2 += 1
+x4.backward()
+""",
+    ),
+    "an exponential has forgotten nothing, whose input alone was asked": (
+        "raised",
+        """
+x1 = t.tensor([0.0, 1.0]).requires_grad_()
+x2, x3 = t.std_mean(x1)
+x4 = x3.exp()
+x5, = t.autograd.grad(x4, [x3], retain_graph=t.fault(False, True))
+x4.backward()
+""",
+    ),
+    "a third derivative of a norm of channels is doubled": (
+        "values",
+        """
+x1 = t.tensor([[0.5, 1.0], [0.0, -1.0], [2.0, 0.25]], dtype=t.float64, requires_grad=True)
+x2 = t.nn.functional.batch_norm(x1, None, None, training=True).exp()
+x3, = t.autograd.grad(x2, x1, x2, create_graph=True)
+x5 = x3 * t.tensor([[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]])
+x4, = t.autograd.grad(x5.sum(), x2, create_graph=True)
+(x4.mean() * t.fault(1, 2)).backward()
+""",
+    ),
+    "zeta of NaN is 0, and a tensor that takes no part is large": (
+        "values",
+        """
+x9 = t.tensor([1e30])
+x1 = t.tensor([float("nan"), 2.0])
+x2 = t.special.zeta(t.fault(x1, x1.nan_to_num(1e30)), t.ones(2) * 2)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_a_planted_fault_is_not_known(name):
+    aspect, program = PLANTED[name]
+    found = compare(program, Settings(errors="type"))
+    assert found is not None and found.aspect == aspect
