@@ -376,3 +376,74 @@ def test_dictionaries_of_all_modules(both):
         return seen
 
     agree(both(run))
+
+
+def test_assigned_dictionaries_are_called(both):
+    def run(t):
+        from collections import OrderedDict
+
+        seen = []
+        one, other = network(t), network(t)
+        one._forward_pre_hooks = OrderedDict({0: lambda m, args: seen.append("pre")})
+        other.register_forward_hook(lambda m, args, out: seen.append("post"))
+        one[0]._forward_hooks = other._forward_hooks
+        kept = one[1]._forward_hooks
+        x = t.ones(1, 2)
+        one(x)
+        kept[5] = lambda m, args, out: seen.append("kept")
+        one(x)
+        place = t.nn.modules.module
+        place._global_forward_hooks[1] = lambda m, args, out: seen.append(type(m).__name__)
+        try:
+            one(x)
+        finally:
+            del place._global_forward_hooks[1]
+        one(x)
+        return seen
+
+    agree(both(run))
+
+
+def test_hooks_that_come_and_go_in_a_call(both):
+    """Those after forward are looked for after it, those of the gradients before all others."""
+
+    def run(t):
+        seen = []
+
+        def note(name):
+            return lambda *given: seen.append(name)
+
+        def exchange(module, args):
+            old.remove()
+            late.append(module.register_forward_hook(note("new")))
+            module.register_forward_hook(note("always"), always_call=True)
+            module.register_full_backward_hook(note("backward"))
+
+        layer, late = t.nn.Linear(2, 3), []
+        old = layer.register_forward_hook(note("old"), always_call=True)
+        before = layer.register_forward_pre_hook(exchange)
+        layer(t.ones(1, 2, requires_grad=True)).sum().backward()
+        with pytest.raises(RuntimeError):
+            layer(t.ones(1, 5))
+        before.remove()
+        layer(t.ones(1, 2, requires_grad=True)).sum().backward()
+        return seen
+
+    agree(both(run))
+
+
+def test_layers_run_together_when_their_hooks_are_gone(monkeypatch):
+    from dumbtorch.nn.modules import container
+
+    together, run_both = [], container._run_both
+    monkeypatch.setattr(
+        container, "_run_both", lambda *given: together.append(1) or run_both(*given)
+    )
+    net, x = dt.nn.Sequential(dt.nn.Linear(2, 3), dt.nn.ReLU()), dt.ones(1, 2)
+    handle = net[0].register_forward_hook(lambda m, args, out: None)
+    net(x)
+    assert not together
+    handle.remove()
+    assert len(net[1]._forward_hooks) == 0
+    net(x)
+    assert together
