@@ -1,6 +1,7 @@
 """The modules of PyTorch that programs import from."""
 
 import importlib
+import typing
 
 import dumbtorch as dt
 import pytest
@@ -176,6 +177,38 @@ def test_what_is_compiled_elsewhere(both):
     assert [m == pytest.approx(t) for m, t in zip(mine, theirs)]
     with pytest.raises(NotImplementedError, match="no archives of programs"):
         dt.jit.save(dt.nn.Linear(1, 1), "x.pt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1, Optional[int]", "None, Optional[int]", "'a', Optional[int]", "1, Union[int, str]", "1.5, Union[int, str]",
+        "1, int | None", "None, int | None", "'a', int | None", "[1, None], List[Optional[int]]",
+        "[1, 'a'], List[Optional[int]]", "{'a': [1]}, Dict[str, List[int]]", "{1: [1]}, Dict[str, List[int]]",
+        "(1, [2]), Tuple[int, List[int]]", "(1,), Tuple[int, int]", "[1], (str, List[int])", "True, int", "[], list[int]",
+        "(1,), list[int]", "[[1]], list[list]", "[1], Optional[List[int]]", "[1.5], Optional[List[int]]",
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:The inner type of a container")
+def test_jit_isinstance(both, text):
+    names = {name: getattr(typing, name) for name in "Dict List Optional Tuple Union".split()}
+    mine, theirs = both(lambda t: eval(f"ask({text})", names | {"ask": t.jit.isinstance}))
+    assert mine is theirs
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [list, dict, tuple, typing.List, typing.Dict, typing.Optional, typing.List[list], [int]],  # noqa: UP006
+)
+def test_jit_isinstance_refuses_bare_types(both, kind):
+    def run(t):
+        try:
+            return t.jit.isinstance([[1]], kind)
+        except RuntimeError as error:
+            return str(error)
+
+    mine, theirs = both(run)
+    assert mine == theirs
 
 
 def test_older_profiler():
