@@ -447,3 +447,46 @@ def test_layers_run_together_when_their_hooks_are_gone(monkeypatch):
     assert len(net[1]._forward_hooks) == 0
     net(x)
     assert together
+
+
+def test_copied_optimizers_have_no_hooks(both):
+    """They have their parameters, settings and state, and step on with them."""
+
+    def run(t):
+        from copy import deepcopy
+        from pickle import dumps, loads
+
+        seen = []
+        param = t.nn.Parameter(t.ones(2))
+        param.grad = t.ones(2)
+        opt = t.optim.Adam([param], lr=0.5)
+        opt.register_step_pre_hook(lambda *given: seen.append("pre"))
+        opt.register_step_post_hook(lambda *given: seen.append("post"))
+        opt.register_state_dict_pre_hook(lambda *given: seen.append("state"))
+        opt.step()
+        values = []
+        for other in (deepcopy(opt), loads(dumps(opt))):
+            group = other.param_groups[0]
+            group["params"][0].grad = t.full((2,), 2.0)
+            other.step()
+            other.register_step_pre_hook(lambda *given: seen.append("its own"))
+            other.step()
+            other.state_dict()
+            values.append([round(x, 5) for x in group["params"][0].tolist()])
+        opt.__setstate__({"state": opt.state})
+        opt.step()
+        return seen, values, sorted(opt.__getstate__())
+
+    agree(both(run))
+
+
+def test_copied_optimizers_keep_their_masters():
+    from copy import deepcopy
+
+    opt = dt.optim.SGD([dt.nn.Parameter(dt.ones(2, dtype=dt.bfloat16))], lr=1e-3)
+    opt.use_master_weights()
+    copied = deepcopy(opt)
+    param = copied.param_groups[0]["params"][0]
+    param.grad = dt.ones_like(param)
+    copied.step()
+    assert "master" in copied.state[param]
