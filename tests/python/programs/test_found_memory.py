@@ -334,6 +334,12 @@ x2[:2].index_add_(0, x1, x3)
 x1 += 1
 x2.sum().backward()
 """,
+    "the hidden view of several products is written": """
+x1, x2 = t.zeros(1, 2), t.zeros(2, 2, requires_grad=True)
+x3 = t.linalg.multi_dot([x1, x2])
+x4 = x3.copy_(x1)
+x4.exp().sum().backward(create_graph=True)
+""",
     "the statistics of no images": """
 m1 = t.nn.InstanceNorm1d(1, track_running_stats=True)
 x2 = t.zeros(0, 1, 0)
