@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import cabi, text
 from . import cpp_kinds as kinds
 from .model import Argument, Callback, Enum, Handle, Options, SchemaError
-from .plan import REFLECTED, Call, Class, Input, Plan, Result, Slot
+from .plan import REFLECTED, Call, Class, Input, Plan, Result, Slot, reflect
 from .text import GENERATED, call, camel, constant, gated
 
 _TOP = f"""\
@@ -280,16 +280,15 @@ def _overloads(c: Call) -> list[str]:
 
     def binary(a: str, b: str, result: str) -> str:
         head = f"inline Tensor operator{sign}(const {a}& a, const {b}& b)"
-        return f"{head} {{ return {result}; }}"
+        line = f"{head} {{ return {result}; }}"
+        return line if len(line) <= 100 else f"{head} {{\n  return {result};\n}}"
 
     out = [binary("Tensor", "Operand", f"a.{c.member}(b)")]
     if base in ("eq", "ne"):
         # C++20 also tries a == b as b == a; with equal types on both sides there is no doubt.
         out.append(binary("Tensor", "Tensor", f"a.{c.member}(b)"))
     if base in REFLECTED:
-        *before, last = REFLECTED[base]
-        b = "".join(["b", *(f".{name}()" for name in before)])
-        out.append(binary("Scalar", "Tensor", f"{b}.{last}(a)"))
+        out.append(binary("Scalar", "Tensor", reflect(REFLECTED[base], "b", "a")))
     return out
 
 

@@ -12,7 +12,7 @@ import re
 import textwrap
 
 from .model import Enum, Kind, SchemaError
-from .plan import Call, Class, Hook, Operator, Plan, Result, Slot
+from .plan import Call, Class, Hook, Operator, Plan, Result, Slot, reflect
 from .text import GENERATED
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
@@ -222,8 +222,7 @@ def _operator(o: Operator) -> tuple[str, str]:
     name = o.call.function.name
     reflected = f"dt_{name}(a, b)"  # where it takes a number in the first place
     if o.reflected:
-        *before, last = [x.function.name for x in o.reflected]
-        reflected = f"dt_{last}({f'dt_{before[0]}(b)' if before else 'b'}, a)"
+        reflected = reflect([f"dt_{x.function.name}" for x in o.reflected], "b", "a")
     ways = [("type(dt_tensor)", "class(*)", f"dt_{name}(a, b)")]
     ways += [(number, "type(dt_tensor)", reflected) for number in _NUMBERS]
     if len(o.call.required) == 1:

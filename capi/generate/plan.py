@@ -11,6 +11,7 @@ tuple or string.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -33,12 +34,23 @@ FORMS = {
 _CARRIERS = {"tensors": "tensor_list", "text": "bytes", "texts": "string_list"}
 
 # Of an operator whose first operand is a number: the functions that do it with the tensor first, one after
-# the other. 2 / x is x.reciprocal().mul(2).
+# the other. f: f(x, number). f, g: g(f(x), number), so that 2 / x is reciprocal(x).mul(2). f, g, h: h of that
+# and x, so that 2 % x is zeros_like(x).add(2).remainder(x): the sum promotes as a number does.
 REFLECTED = {
     "add": ("add",), "sub": ("rsub",), "mul": ("mul",), "truediv": ("reciprocal", "mul"),
+    "floordiv": ("zeros_like", "add", "floor_divide"), "mod": ("zeros_like", "add", "remainder"),
+    "lshift": ("zeros_like", "add", "bitwise_left_shift"), "rshift": ("zeros_like", "add", "bitwise_right_shift"),
     "and": ("bitwise_and",), "or": ("bitwise_or",), "xor": ("bitwise_xor",),
     "eq": ("eq",), "ne": ("ne",), "lt": ("gt",), "le": ("ge",), "gt": ("lt",), "ge": ("le",),
 }  # fmt: skip
+
+
+def reflect(names: Sequence[str], tensor: str, number: str) -> str:
+    """number OP tensor by functions of REFLECTED, for languages that write a call as f(x, y)."""
+    if len(names) == 1:
+        return f"{names[0]}({tensor}, {number})"
+    text = f"{names[1]}({names[0]}({tensor}), {number})"
+    return f"{names[2]}({text}, {tensor})" if len(names) == 3 else text
 
 
 # Of languages whose arrays are handed over where they lie: wrappers/table/array.h does these without the C API.
@@ -215,7 +227,7 @@ class Operator:
 
     name: str  # Python's special method
     call: Call
-    reflected: tuple[Call, ...]  # of REFLECTED; none where the first operand may be a number anyway
+    reflected: tuple[Call, ...]  # of REFLECTED; none: the call takes a number there, or none
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 // How batch_norm walks over [N,C,L]: in runs that lie in memory, and in chunks for its sums.
 //
-// Planes that are hardly worth a call, such as of 7x7, are columns: an image is one run, in which a
-// channel has as many columns as positions. What is found of each column is put together at last.
+// Planes that are hardly worth a call, such as of 7x7, of images that are small as a whole are
+// columns: an image is one run, in which a channel has as many columns as positions. What is found
+// of each column is put together at last.
 #pragma once
 
 #include "kernels/channel_order.h"

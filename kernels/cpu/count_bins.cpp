@@ -74,7 +74,10 @@ int32_t count_equal(const dt_stream* stream, const calls::CountBins& call) {
     for (int64_t i = 0; i < n; ++i) {
       const T element = x[begin + i], place = (element - low) * number / (high - low);
       const bool is_inside = (element >= low) & (element <= high);
-      bin[i] = is_inside ? min(static_cast<int64_t>(is_inside ? place : T(0)), bins - 1) : bins;
+      // What overflows is past the last bin; 0 / 0, of bounds that rounding made one, is the first.
+      const bool is_last = place >= number, is_first = !(place >= T(0)) | !is_inside;
+      const auto found = static_cast<int64_t>(is_last | is_first ? T(0) : place);
+      bin[i] = !is_inside ? bins : is_last ? bins - 1 : found;
     }
   });
 }

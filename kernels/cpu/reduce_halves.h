@@ -64,7 +64,10 @@ __attribute__((noinline)) void add_half_rows(float* into, const Half* x, int64_t
       const int64_t lanes = min(kHalves, n - j);
       Vector<float> sum = load_first(into + j, lanes);
       for (int64_t k = 0; k < together; ++k) sum += load_halves(x + k * row_stride + j, lanes);
-      store_few(into + j, sum, lanes);
+      if (lanes == kHalves)
+        store(into + j, sum);
+      else
+        store_few(into + j, sum, lanes);
     }
   }
 }

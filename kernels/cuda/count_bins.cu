@@ -28,7 +28,9 @@ struct Bins {
     if constexpr (kEqual) {
       if (!(element >= low && element <= high)) return -1;
       const T place = (element - low) * static_cast<T>(bins) / (high - low);
-      return min(static_cast<int64_t>(place), bins - 1);
+      // What overflows is past the last bin; 0 / 0, of bounds that rounding made one, is the first.
+      if (place >= static_cast<T>(bins)) return bins - 1;
+      return place >= T(0) ? static_cast<int64_t>(place) : 0;
     } else {
       const int64_t bin = static_cast<int64_t>(element);
       return bin >= 0 && bin < bins ? bin : -1;

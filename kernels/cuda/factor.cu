@@ -34,7 +34,7 @@ class Threads {
     if (rank() == 0) f();
     wait();
   }
-  // The first of the largest f(i), i < n; a NaN is one only in the first place.
+  // The first of the largest f(i), i < n; a NaN counts only where i is 0.
   template <class F>
   __device__ int64_t largest(int64_t n, const F& f) const {
     wait();

@@ -253,25 +253,28 @@ int32_t visit_fine_row_shape(int64_t packets, const F& f, const LongRows& long_r
   return visit_row_shape<kPackets, kMost>(packets, f, long_rows);
 }
 
-// In finer steps still, and those of a packet more than others hold, which rows have that begin
-// between two boundaries; up to teams of 512: for kernels whose time grows with the packets of a
-// thread.
+// f(Shape) for the first of some shapes that a row fills but for packets that its threads have
+// last; other() if there is none.
+template <class Shape, class... More, class F, class Other>
+int32_t visit_filled_shape(int64_t packets, const F& f, const Other& other) {
+  if (packets > Shape::team * (Shape::packets - 1) && packets <= Shape::team * Shape::packets)
+    return f(Shape());
+  if constexpr (sizeof...(More) > 0)
+    return visit_filled_shape<More...>(packets, f, other);
+  else
+    return other();
+}
+
+// In finer steps still, up to teams of 512: for kernels whose time grows with the packets of a
+// thread. A row that begins between two boundaries has a packet more than others of its length,
+// which are often as long as a shape.
 template <int kPackets, class F, class LongRows>
 int32_t visit_finest_row_shape(int64_t packets, const F& f, const LongRows& long_rows) {
   constexpr int kHalf = kPackets / 2;
-  if (packets > 8 * 2 && packets <= 8 * 3) return f(RowShape<8, 3>());
-  if (packets > 16 * 2 && packets <= 16 * 3) return f(RowShape<16, 3>());
-  if (packets > 32 * 2 && packets <= 32 * 3) return f(RowShape<32, 3>());
-  if (packets > 32 * 3 && packets <= 32 * 4) return f(RowShape<32, 4>());
-  if (packets > 128 * 2 && packets <= 128 * 3) return f(RowShape<128, 3>());
-  if (packets > 128 * kHalf && packets <= 128 * (kHalf + 1)) return f(RowShape<128, kHalf + 1>());
-  if (packets > 128 * kPackets && packets <= 128 * (kPackets + 1))
-    return f(RowShape<128, kPackets + 1>());
-  if (packets > 256 * kPackets && packets <= 256 * (kPackets + 1))
-    return f(RowShape<256, kPackets + 1>());
-  if (packets > 512 * kPackets && packets <= 512 * (kPackets + 1))
-    return f(RowShape<512, kPackets + 1>());
-  return visit_fine_row_shape<kPackets, kHalf>(packets, f, long_rows);
+  return visit_filled_shape<RowShape<8, 3>, RowShape<16, 3>, RowShape<32, 3>, RowShape<32, 4>,
+                            RowShape<128, 3>, RowShape<128, kHalf + 1>, RowShape<128, kPackets + 1>,
+                            RowShape<256, kPackets + 1>, RowShape<512, kPackets + 1>>(
+      packets, f, [&] { return visit_fine_row_shape<kPackets, kHalf>(packets, f, long_rows); });
 }
 
 }  // namespace dt::cuda

@@ -1,7 +1,8 @@
 // Gradients of scans: of each line, from its end, s[k] = g[k] + c[k + 1] * s[k + 1], and the
 // gradient is f[k] * s[k]. No step divides, so zeros among the factors of a product are nothing
-// special. What steps do one after another is a step again, so lines are scanned by teams of
-// threads, and long ones are cut into chunks, as in scan.cu. Sums and products are doubles.
+// special as long as nothing overflows: s may, where f * s would not. What steps do one after
+// another is a step again, so lines are scanned by teams of threads, and long ones are cut into
+// chunks, as in scan.cu. Sums and products are doubles.
 #include <algorithm>
 
 #include "kernels/calls/reduce.gen.h"
@@ -294,7 +295,7 @@ struct Plan {
   void cut(int64_t lines) {
     int64_t wanted = 1, grain = int64_t{kThreads} * kWidth;
     if (way == Way::kBlocks && length > kLongLine && lines <= kFewLines)
-      wanted = kManyBlocks / lines;
+      wanted = kManyBlocks / std::max(lines, int64_t{1});
     if (way == Way::kColumns)
       wanted = std::min(kManyThreads / std::max(lines, int64_t{1}), kMostChunks), grain = kBatch;
     if (wanted < 2) wanted = 1;

@@ -12,9 +12,11 @@ namespace dt::cuda {
 int64_t shared_memory(int32_t device);
 
 constexpr int64_t kSharedPerBlock = 1024;  // of which CUDA keeps this much for each block
+// What a launch gets unasked: 48 KiB less what kernels declare themselves.
+constexpr int64_t kSharedUnasked = 47 * 1024;
 
 #ifdef __CUDACC__
-// Lets blocks of a kernel have more than the 48 KiB that they get unasked: all that the device has.
+// Lets blocks of a kernel have more than they get unasked: all that the device has.
 // The limit belongs to the kernel, not to a launch: were it what each call needs, another thread
 // could lower it before this one launches.
 template <class... Parameters>
@@ -36,8 +38,7 @@ int32_t allow_shared(const dt_stream* stream, int64_t bytes) {
   static std::atomic<uint64_t> allowed{0};  // a bit for each device
   static_assert(kMaxDevices <= 64, "a bit for each device");
   const uint64_t bit = uint64_t{1} << stream->device;
-  // Of 48 KiB, what a kernel declares itself is taken.
-  if (bytes <= 48 * 1024 - kSharedPerBlock || (allowed & bit) != 0) return DT_KERNEL_OK;
+  if (bytes <= kSharedUnasked || (allowed & bit) != 0) return DT_KERNEL_OK;
   const cudaError_t error = allow_most_shared(stream->device, kKernel);
   if (!error) allowed |= bit;
   return check(error, "cudaFuncSetAttribute", stream->fault);

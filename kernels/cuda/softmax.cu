@@ -401,21 +401,18 @@ int32_t launch_long_rows(const dt_stream* stream, Kernel kernel, const Lines& li
 template <class T, class F, class LongRows>
 int32_t visit_forward_shape(int64_t packets, const F& f, const LongRows& long_rows) {
   constexpr int kMost = kMostPackets<T>;
+  const auto others = [&] {
+    return visit_filled_shape<RowShape<8, 3>, RowShape<16, 3>, RowShape<32, 3>, RowShape<32, 4>,
+                              RowShape<128, 3>>(
+        packets, f, [&] { return visit_fine_row_shape<kMost, kMost>(packets, f, long_rows); });
+  };
   if constexpr (kMost == 8) {
-    if (packets > 4 * 8 && packets <= 4 * 9) return f(RowShape<4, 9>());
-    if (packets > 8 * 8 && packets <= 8 * 9) return f(RowShape<8, 9>());
-    if (packets > 16 * 8 && packets <= 16 * 9) return f(RowShape<16, 9>());
-    if (packets > 32 * 8 && packets <= 32 * 9) return f(RowShape<32, 9>());
-    if (packets > 256 * 8 && packets <= 256 * 9) return f(RowShape<256, 9>());
-    if (packets > 512 * 8 && packets <= 512 * 9) return f(RowShape<512, 9>());
     if (packets > 512 * 9 && packets <= 1024 * 6) return f(RowShape<1024, 6>());
+    return visit_filled_shape<RowShape<4, 9>, RowShape<8, 9>, RowShape<16, 9>, RowShape<32, 9>,
+                              RowShape<256, 9>, RowShape<512, 9>>(packets, f, others);
+  } else {
+    return others();
   }
-  if (packets > 8 * 2 && packets <= 8 * 3) return f(RowShape<8, 3>());
-  if (packets > 16 * 2 && packets <= 16 * 3) return f(RowShape<16, 3>());
-  if (packets > 32 * 2 && packets <= 32 * 3) return f(RowShape<32, 3>());
-  if (packets > 32 * 3 && packets <= 32 * 4) return f(RowShape<32, 4>());
-  if (packets > 128 * 2 && packets <= 128 * 3) return f(RowShape<128, 3>());
-  return visit_fine_row_shape<kMost, kMost>(packets, f, long_rows);
 }
 
 template <bool kLog>

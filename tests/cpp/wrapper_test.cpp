@@ -94,6 +94,8 @@ void test_operators() {
   const dt::Tensor x = dt::tensor<double>({1, 2}, {2});
   CHECK(total(x + 1) == 5 && total(1 + x) == 5 && total(x - 1) == 1 && total(5 - x) == 7);
   CHECK(total(x * x) == 5 && total(2 / x) == 3 && total(-x) == -3 && total(x / 2) == 1.5);
+  const auto n = dt::tensor<int64_t>({3, -4}, {2});
+  CHECK(total(7 % n) == 0 && total(7.5 % n) == 1 && total(7 << n) == 56 && total(70 >> n) == 8);
   CHECK(total(x == x) == 2 && total(x == 1) == 1 && total(1 != x) == 1 && total(x > 1) == 1);
   CHECK(total((x < 2) | (x > 1)) == 2 && total(~(x < 2)) == 1 && total(dt::pow(2, x)) == 6);
   dt::Tensor y = x;

@@ -11,6 +11,7 @@ check.case("numbers and fields", function()
   check.same(dt.full({1}, 2.0).dtype, math.type and dt.float32 or dt.int64)
   check.error("a tensor has no field 'shpe'", function() return x.shpe end)
   check.error("a tensor has no field 'shpe' to set", function() x.shpe = 1 end)
+  check.error("by the names of its fields, not by a table", function() nn.ReLU()[{}] = 1 end)
 end)
 
 check.case("operators", function()
@@ -19,11 +20,14 @@ check.case("operators", function()
   check.same(x == x:view({2}), false)
   check.same(x == x, true)
   check.same(tostring(dt.tensor({1, 2})), "tensor([1, 2])")
-  local newer = "local x = ... return {x // 2, x & 3, 3 & x, x | 1, x ~ 1, x << 1, x >> 1, ~x}"
+  check.same((7 % dt.tensor({3, -4})):tolist(), {1, -1})
+  check.same((7.5 % dt.tensor({3, -4})):tolist(), {1.5, -0.5})
+  local newer = "local x = ... return {x // 2, x & 3, 3 & x, x | 1, x ~ 1, x << 1, x >> 1, ~x," ..
+    "7 // x, 7 << x, 200 >> x}"
   if not math.type then return end
   local values = load(newer)(dt.tensor({5}))
   for i, y in ipairs(values) do values[i] = y:item() end
-  check.same(values, {2, 1, 1, 5, 4, 10, 2, -6})
+  check.same(values, {2, 1, 1, 5, 4, 10, 2, -6, 1, 224, 6})
 end)
 
 check.case("indices", function()
@@ -34,6 +38,8 @@ check.case("indices", function()
   check.error("valid indices (got function)", at, {print})
   check.error("valid indices (got table)", at, {{n = 1}})
   check.error("tensor: an element is a string", dt.tensor, {"x"})
+  check.error("expected sequence of length 0 at dim 1 (got 2)", dt.tensor, {{}, {1, 2}})
+  check.same(dt.tensor({{}, {}}).shape, {2, 0})
 end)
 
 check.case("more elements than can be counted", function()
@@ -102,6 +108,17 @@ check.case("a callback beside one that is refused is let go", function()
   collectgarbage()
   collectgarbage()
   check.same(weak.pack, nil)
+end)
+
+check.case("a module that is loaded again", function()
+  local x, calls = dt.ones({1}, {requires_grad = true}), 0
+  x:register_hook(function() calls = calls + 1 end)
+  package.loaded.dumbtorch = nil
+  local again = require("dumbtorch")
+  check.same(getmetatable(again.ones({1})), getmetatable(x))
+  collectgarbage()
+  again.sum(x * 2):backward()
+  check.same(calls, 1)
 end)
 
 check.finish()

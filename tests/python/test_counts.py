@@ -45,9 +45,38 @@ def test_histc(dtype, n, bins):
     assert got.tolist() == want.tolist()
 
 
+@pytest.mark.parametrize("bins, many", [(100, 1), (100, 5000), (600, 5000)])
+def test_places_that_overflow_are_the_last(bins, many):
+    """Before it is divided by the range, 3e38 times the bins is infinite."""
+    got = dt.tensor([3e38, 1.0] * many).histc(bins, 0, 3e38).tolist()
+    assert got == [many] + [0] * (bins - 2) + [many]
+    x = [1.111e38, 2.333e38, -1.234e38] * many
+    got = dt.tensor(x).histc(bins, -3e38, 3e38)
+    want, _ = np.histogram(np.array(x), bins, (-3e38, 3e38))
+    assert got.tolist() == want.tolist()
+    # Bounds beside 1e8 are 1e8 itself in float32.
+    got = dt.full((4 * many,), 1e8).histc(bins).tolist()
+    assert got == [0] * (bins // 2) + [4 * many] + [0] * (bins // 2 - 1)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_histc_of_narrow_floats(dtype):
+    x = dt.tensor([-60000.0, -3.0, 1.0, 2.0, 60000.0]).to(getattr(dt, dtype))
+    want, _ = np.histogram(x.double().numpy(), 7, (-60100, 60100))
+    got = x.histc(7, -60100, 60100)
+    assert got.dtype == x.dtype and got.tolist() == want.tolist()
+
+
+def test_a_number_that_nothing_can_count():
+    with pytest.raises(
+        RuntimeError, match="should be < 9223372036854775807 but got 9223372036854775807"
+    ):
+        dt.tensor([1, 2**63 - 1]).bincount()
+
+
 def test_counts_on_any_number_of_threads():
-    x = dt.arange(0, 1_000_000) % 97
-    want, threads = x.bincount().tolist(), dt.get_num_threads()
+    x, threads = dt.arange(0, 1_000_000) % 97, dt.get_num_threads()
+    want = np.bincount(np.arange(1_000_000) % 97).tolist()
     dt.set_num_threads(5)
     got = x.bincount().tolist(), x.double().histc(97, 0, 97).tolist()
     dt.set_num_threads(threads)

@@ -376,3 +376,117 @@ def test_dictionaries_of_all_modules(both):
         return seen
 
     agree(both(run))
+
+
+def test_assigned_dictionaries_are_called(both):
+    def run(t):
+        from collections import OrderedDict
+
+        seen = []
+        one, other = network(t), network(t)
+        one._forward_pre_hooks = OrderedDict({0: lambda m, args: seen.append("pre")})
+        other.register_forward_hook(lambda m, args, out: seen.append("post"))
+        one[0]._forward_hooks = other._forward_hooks
+        kept = one[1]._forward_hooks
+        x = t.ones(1, 2)
+        one(x)
+        kept[5] = lambda m, args, out: seen.append("kept")
+        one(x)
+        place = t.nn.modules.module
+        place._global_forward_hooks[1] = lambda m, args, out: seen.append(type(m).__name__)
+        try:
+            one(x)
+        finally:
+            del place._global_forward_hooks[1]
+        one(x)
+        return seen
+
+    agree(both(run))
+
+
+def test_hooks_that_come_and_go_in_a_call(both):
+    """Those after forward are looked for after it, those of the gradients before all others."""
+
+    def run(t):
+        seen = []
+
+        def note(name):
+            return lambda *given: seen.append(name)
+
+        def exchange(module, args):
+            old.remove()
+            late.append(module.register_forward_hook(note("new")))
+            module.register_forward_hook(note("always"), always_call=True)
+            module.register_full_backward_hook(note("backward"))
+
+        layer, late = t.nn.Linear(2, 3), []
+        old = layer.register_forward_hook(note("old"), always_call=True)
+        before = layer.register_forward_pre_hook(exchange)
+        layer(t.ones(1, 2, requires_grad=True)).sum().backward()
+        with pytest.raises(RuntimeError):
+            layer(t.ones(1, 5))
+        before.remove()
+        layer(t.ones(1, 2, requires_grad=True)).sum().backward()
+        return seen
+
+    agree(both(run))
+
+
+def test_layers_run_together_when_their_hooks_are_gone(monkeypatch):
+    from dumbtorch.nn.modules import container
+
+    together, run_both = [], container._run_both
+    monkeypatch.setattr(
+        container, "_run_both", lambda *given: together.append(1) or run_both(*given)
+    )
+    net, x = dt.nn.Sequential(dt.nn.Linear(2, 3), dt.nn.ReLU()), dt.ones(1, 2)
+    handle = net[0].register_forward_hook(lambda m, args, out: None)
+    net(x)
+    assert not together
+    handle.remove()
+    assert len(net[1]._forward_hooks) == 0
+    net(x)
+    assert together
+
+
+def test_copied_optimizers_have_no_hooks(both):
+    """They have their parameters, settings and state, and step on with them."""
+
+    def run(t):
+        from copy import deepcopy
+        from pickle import dumps, loads
+
+        seen = []
+        param = t.nn.Parameter(t.ones(2))
+        param.grad = t.ones(2)
+        opt = t.optim.Adam([param], lr=0.5)
+        opt.register_step_pre_hook(lambda *given: seen.append("pre"))
+        opt.register_step_post_hook(lambda *given: seen.append("post"))
+        opt.register_state_dict_pre_hook(lambda *given: seen.append("state"))
+        opt.step()
+        values = []
+        for other in (deepcopy(opt), loads(dumps(opt))):
+            group = other.param_groups[0]
+            group["params"][0].grad = t.full((2,), 2.0)
+            other.step()
+            other.register_step_pre_hook(lambda *given: seen.append("its own"))
+            other.step()
+            other.state_dict()
+            values.append([round(x, 5) for x in group["params"][0].tolist()])
+        opt.__setstate__({"state": opt.state})
+        opt.step()
+        return seen, values, sorted(opt.__getstate__())
+
+    agree(both(run))
+
+
+def test_copied_optimizers_keep_their_masters():
+    from copy import deepcopy
+
+    opt = dt.optim.SGD([dt.nn.Parameter(dt.ones(2, dtype=dt.bfloat16))], lr=1e-3)
+    opt.use_master_weights()
+    copied = deepcopy(opt)
+    param = copied.param_groups[0]["params"][0]
+    param.grad = dt.ones_like(param)
+    copied.step()
+    assert "master" in copied.state[param]

@@ -78,9 +78,10 @@ def test_what_comes_late_is_there():
     code = """
 from dumbtorch import *
 import dumbtorch
-late = {"optim", "vmap", "load", "hann_window", "Event"}
+late = {"optim", "vmap", "load", "hann_window", "Event", "serialization"}
 assert late <= set(dir(dumbtorch)) & set(globals())
 assert vmap is dumbtorch.func.vmap and "graph" in dir(dumbtorch.autograd)
+assert dumbtorch.serialization.load is load
 print(dumbtorch.utils.data.DataLoader, dumbtorch.nn.utils.parametrize.is_parametrized)
 """
     subprocess.run([sys.executable, "-c", code], check=True)

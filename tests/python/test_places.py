@@ -1,6 +1,7 @@
 """The modules of PyTorch that programs import from."""
 
 import importlib
+import typing
 
 import dumbtorch as dt
 import pytest
@@ -178,6 +179,39 @@ def test_what_is_compiled_elsewhere(both):
         dt.jit.save(dt.nn.Linear(1, 1), "x.pt")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1, Optional[int]", "None, Optional[int]", "'a', Optional[int]", "1, Union[int, str]", "1.5, Union[int, str]",
+        "1, int | None", "None, int | None", "'a', int | None", "[1, None], List[Optional[int]]",
+        "[1, 'a'], List[Optional[int]]", "{'a': [1]}, Dict[str, List[int]]", "{1: [1]}, Dict[str, List[int]]",
+        "(1, [2]), Tuple[int, List[int]]", "(1,), Tuple[int, int]", "[1], (str, List[int])", "True, int",
+        "[], list[int]", "(1,), list[int]", "[[1]], list[list]", "[1], Optional[List[int]]",
+        "[1.5], Optional[List[int]]",
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:The inner type of a container")
+def test_jit_isinstance(both, text):
+    names = {name: getattr(typing, name) for name in "Dict List Optional Tuple Union".split()}
+    mine, theirs = both(lambda t: eval(f"ask({text})", names | {"ask": t.jit.isinstance}))
+    assert mine is theirs
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [list, dict, tuple, typing.List, typing.Dict, typing.Optional, typing.List[list], [int]],  # noqa: UP006
+)
+def test_jit_isinstance_refuses_bare_types(both, kind):
+    def run(t):
+        try:
+            return t.jit.isinstance([[1]], kind)
+        except RuntimeError as error:
+            return str(error)
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 def test_older_profiler():
     with dt.autograd.profiler.profile(record_shapes=True) as prof:
         dt.ones(3, 3) @ dt.ones(3, 3)
@@ -219,6 +253,58 @@ def test_benchmark(both):
     assert mine == theirs
     several = timer.blocked_autorange(min_run_time=5)
     assert several.raw_times == [1] * 5 and several.median == 1 / several.number_per_run
+
+
+def test_measurements(both):
+    def run(t):
+        benchmark = importlib.import_module(f"{t.__name__}.utils.benchmark")
+        tasks = [
+            benchmark.TaskSpec("f(x)", "pass", label="f", description=d) for d in ("old", "new")
+        ]
+        times = [[0.04, 0.05, 0.06], [1.0, 1.001, 1.002, 1.0015], [0.3] * 5, [2.0, 3.0]]
+        found = [
+            benchmark.Measurement(2, its, tasks[i % 2]) for i, its in enumerate(times, start=1)
+        ]
+        merged = benchmark.Measurement.merge(found)
+        shown = [
+            (m.number_per_run, m.raw_times, m.description, m.significant_figures, m.has_warnings)
+            for m in found + merged
+        ]
+        table = benchmark.Compare(found)
+        table.colorize(rowwise=True)
+        with pytest.raises(ValueError) as caught:
+            table.extend_results(["f"])
+        # The median of all that were measured, not the last of them, in the one unit.
+        cells = [f"{m.median * 1e3:.1f}" in str(table) for m in merged]
+        return shown, [m.meets_confidence(0.5) for m in found], cells, str(caught.value)
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_how_long_a_timer_runs(both):
+    def run(t):
+        benchmark = importlib.import_module(f"{t.__name__}.utils.benchmark")
+        steady, uneven = iter(range(10000)), iter(k * k for k in range(10000))
+        timer = benchmark.Timer("pass", timer=lambda: next(steady))
+        called = []
+        found = [
+            timer.blocked_autorange(min_run_time=0).median,
+            timer.blocked_autorange(lambda *given: called.append(given), 0.5).raw_times,
+            timer.adaptive_autorange(min_run_time=3, max_run_time=100).raw_times,
+            timer.adaptive_autorange(min_run_time=8, max_run_time=100).raw_times,
+            called,
+        ]
+        runs = benchmark.Timer("pass", timer=lambda: next(uneven)).adaptive_autorange(
+            threshold=1e-9, max_run_time=500
+        )
+        found.append(sum(runs.raw_times[:-1]) <= 500 < sum(runs.raw_times))
+        with pytest.raises(ValueError) as caught:
+            benchmark.Timer("pass", global_setup="x = 1")
+        return found, str(caught.value)
+
+    mine, theirs = both(run)
+    assert mine == theirs
 
 
 def test_restored_locations(both, tmp_path):

@@ -470,6 +470,32 @@ def test_collating_types_of_ones_own(both):
     assert mine == theirs
 
 
+def test_the_usual_functions_of_collating(both):
+    def run(t):
+        place = importlib.import_module(f"{t.__name__}.utils.data._utils.collate")
+        usual = place.default_collate_fn_map
+        keys = [t.Tensor, np.ndarray, (np.bool_, np.number, np.object_), float, int, str, bytes]
+        names = [usual[key].__name__ for key in keys]
+
+        def largest(batch, *, collate_fn_map=None):
+            return max(x.max().item() for x in batch)
+
+        its, usual[t.Tensor] = usual[t.Tensor], largest
+        try:
+            found = place.default_collate([t.nn.Parameter(t.ones(2)), t.ones(2) * 3])
+        finally:
+            usual[t.Tensor] = its
+        refused = []
+        for item in (np.ones(2), np.float32(1), np.int64(1), t.ones(1)):
+            with pytest.raises(TypeError) as caught:
+                place.collate([item], collate_fn_map={int: largest})
+            refused.append(str(caught.value).split("<")[0])
+        return names, len(usual), found, refused
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 @pytest.mark.parametrize(
     "seed", [0, -1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), 1.5, 2**64, -(2**63) - 1]
 )

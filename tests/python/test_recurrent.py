@@ -434,3 +434,19 @@ def test_graph_is_freed(torch):
         y.backward()
         with pytest.raises(RuntimeError, match="backward through the graph a second time"):
             y.backward()
+
+
+def test_weights_that_are_put_in_place(torch):
+    """A call computes with them, until a weight of the same name is assigned or the layer is converted."""
+    results = []
+    for t, layer in twins(torch, "LSTM", 3, 4):
+        x, names = t.ones(2, 1, 3, dtype=t.float64), layer._flat_weights_names
+        layer._flat_weights = [getattr(layer, name) for name in names]
+        outs = [layer(x)[0]]
+        layer._flat_weights = [weight.detach() * 2 for weight in layer._flat_weights]
+        outs.append(layer(x)[0])
+        layer.weight_ih_l0 = t.nn.Parameter(t.ones_like(layer.weight_ih_l0))
+        outs.append(layer(x)[0])
+        outs.append(layer.double()(x)[0])
+        results.append([out.flatten().tolist() for out in outs])
+    assert results[0] == [pytest.approx(out, rel=1e-12) for out in results[1]]

@@ -14303,72 +14303,81 @@ using dumbtorch::i0;
 // Operators over the functions above.
 inline Tensor operator-(const Tensor& a) { return a.neg(); }
 inline Tensor operator+(const Tensor& a, const Operand& b) { return a.add(b); }
-inline Tensor operator+(const Scalar& a, const Tensor& b) { return b.add(a); }
+inline Tensor operator+(const Scalar& a, const Tensor& b) { return add(b, a); }
 inline Tensor& operator+=(Tensor& a, const Operand& b) {
   a.add_(b);
   return a;
 }
 inline Tensor operator-(const Tensor& a, const Operand& b) { return a.sub(b); }
-inline Tensor operator-(const Scalar& a, const Tensor& b) { return b.rsub(a); }
+inline Tensor operator-(const Scalar& a, const Tensor& b) { return rsub(b, a); }
 inline Tensor& operator-=(Tensor& a, const Operand& b) {
   a.sub_(b);
   return a;
 }
 inline Tensor operator*(const Tensor& a, const Operand& b) { return a.mul(b); }
-inline Tensor operator*(const Scalar& a, const Tensor& b) { return b.mul(a); }
+inline Tensor operator*(const Scalar& a, const Tensor& b) { return mul(b, a); }
 inline Tensor& operator*=(Tensor& a, const Operand& b) {
   a.mul_(b);
   return a;
 }
 inline Tensor operator/(const Tensor& a, const Operand& b) { return a.div(b); }
-inline Tensor operator/(const Scalar& a, const Tensor& b) { return b.reciprocal().mul(a); }
+inline Tensor operator/(const Scalar& a, const Tensor& b) { return mul(reciprocal(b), a); }
 inline Tensor& operator/=(Tensor& a, const Operand& b) {
   a.div_(b);
   return a;
 }
 inline Tensor operator%(const Tensor& a, const Operand& b) { return a.remainder(b); }
+inline Tensor operator%(const Scalar& a, const Tensor& b) {
+  return remainder(add(zeros_like(b), a), b);
+}
 inline Tensor& operator%=(Tensor& a, const Operand& b) {
   a.remainder_(b);
   return a;
 }
 inline Tensor operator==(const Tensor& a, const Operand& b) { return a.eq(b); }
 inline Tensor operator==(const Tensor& a, const Tensor& b) { return a.eq(b); }
-inline Tensor operator==(const Scalar& a, const Tensor& b) { return b.eq(a); }
+inline Tensor operator==(const Scalar& a, const Tensor& b) { return eq(b, a); }
 inline Tensor operator!=(const Tensor& a, const Operand& b) { return a.ne(b); }
 inline Tensor operator!=(const Tensor& a, const Tensor& b) { return a.ne(b); }
-inline Tensor operator!=(const Scalar& a, const Tensor& b) { return b.ne(a); }
+inline Tensor operator!=(const Scalar& a, const Tensor& b) { return ne(b, a); }
 inline Tensor operator<(const Tensor& a, const Operand& b) { return a.lt(b); }
-inline Tensor operator<(const Scalar& a, const Tensor& b) { return b.gt(a); }
+inline Tensor operator<(const Scalar& a, const Tensor& b) { return gt(b, a); }
 inline Tensor operator<=(const Tensor& a, const Operand& b) { return a.le(b); }
-inline Tensor operator<=(const Scalar& a, const Tensor& b) { return b.ge(a); }
+inline Tensor operator<=(const Scalar& a, const Tensor& b) { return ge(b, a); }
 inline Tensor operator>(const Tensor& a, const Operand& b) { return a.gt(b); }
-inline Tensor operator>(const Scalar& a, const Tensor& b) { return b.lt(a); }
+inline Tensor operator>(const Scalar& a, const Tensor& b) { return lt(b, a); }
 inline Tensor operator>=(const Tensor& a, const Operand& b) { return a.ge(b); }
-inline Tensor operator>=(const Scalar& a, const Tensor& b) { return b.le(a); }
+inline Tensor operator>=(const Scalar& a, const Tensor& b) { return le(b, a); }
 inline Tensor operator&(const Tensor& a, const Operand& b) { return a.bitwise_and(b); }
-inline Tensor operator&(const Scalar& a, const Tensor& b) { return b.bitwise_and(a); }
+inline Tensor operator&(const Scalar& a, const Tensor& b) { return bitwise_and(b, a); }
 inline Tensor& operator&=(Tensor& a, const Operand& b) {
   a.bitwise_and_(b);
   return a;
 }
 inline Tensor operator|(const Tensor& a, const Operand& b) { return a.bitwise_or(b); }
-inline Tensor operator|(const Scalar& a, const Tensor& b) { return b.bitwise_or(a); }
+inline Tensor operator|(const Scalar& a, const Tensor& b) { return bitwise_or(b, a); }
 inline Tensor& operator|=(Tensor& a, const Operand& b) {
   a.bitwise_or_(b);
   return a;
 }
 inline Tensor operator^(const Tensor& a, const Operand& b) { return a.bitwise_xor(b); }
-inline Tensor operator^(const Scalar& a, const Tensor& b) { return b.bitwise_xor(a); }
+inline Tensor operator^(const Scalar& a, const Tensor& b) { return bitwise_xor(b, a); }
 inline Tensor& operator^=(Tensor& a, const Operand& b) {
   a.bitwise_xor_(b);
   return a;
 }
 inline Tensor operator<<(const Tensor& a, const Operand& b) { return a.bitwise_left_shift(b); }
+inline Tensor operator<<(const Scalar& a, const Tensor& b) {
+  return bitwise_left_shift(add(zeros_like(b), a), b);
+}
 inline Tensor& operator<<=(Tensor& a, const Operand& b) {
   a.bitwise_left_shift_(b);
   return a;
 }
 inline Tensor operator>>(const Tensor& a, const Operand& b) { return a.bitwise_right_shift(b); }
+inline Tensor operator>>(const Scalar& a, const Tensor& b) {
+  return bitwise_right_shift(add(zeros_like(b), a), b);
+}
 inline Tensor& operator>>=(Tensor& a, const Operand& b) {
   a.bitwise_right_shift_(b);
   return a;

@@ -75,8 +75,10 @@ static int collect(lua_State* L) {
 /* ---- functions of Lua's */
 
 static void dtt_forget(lua_State* L, const dtt_kept* kept) {
+  get(L, kept);
   lua_pushnil(L);
-  set(L, kept);
+  lua_isnil(L, -2) ? lua_pop(L, 1) : set(L, kept); /* a key that is not there may take memory */
+  lua_pop(L, 1);
 }
 
 static int close_state(lua_State* L) {
@@ -91,8 +93,10 @@ static void* keep(lua_State* L, int slot) {
   k = dtt_keep_function(L, (dtt_keeper*)lua_touserdata(L, -1));
   lua_pop(L, 1);
   if (!k) luaL_error(L, "out of memory");
+  k->is_let_go = 1; /* if `set` runs out of memory, the next sweep frees it */
   lua_pushvalue(L, slot);
   set(L, k);
+  k->is_let_go = 0;
   return k;
 }
 
@@ -268,20 +272,30 @@ dt_status dtt_run(dtt_frame* f) {
   if (L && running &&
       lua_topointer(L, LUA_REGISTRYINDEX) == lua_topointer(running, LUA_REGISTRYINDEX))
     L = running;
-  if (!L || !lua_checkstack(L, LUA_MINSTACK))
+  if (!L || !lua_checkstack(L, LUA_MINSTACK)) {
+    dtt_release_given(f);
     return dt_error_set(DT_STATUS_CALLBACK, "the Lua state cannot run a callback");
+  }
   get(L, &run_key);
   lua_pushlightuserdata(L, f);
   if (!lua_pcall(L, 1, 0, 0)) return (dt_status)f->status;
   dtt_release_given(f);
   message = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "a Lua error that is no string";
   f->status = dt_error_set(DT_STATUS_CALLBACK, message);
-  set(L, &pending_key);
+  L == running ? set(L, &pending_key) : lua_pop(L, 1); /* is there a call to raise it? */
   return (dt_status)f->status;
 }
 
+/* A module that is loaded again goes on with the keeper of the callbacks that are in use. */
 static void keep_functions(lua_State* L) {
-  dtt_keeper* keeper = (dtt_keeper*)lua_newuserdata(L, sizeof *keeper);
+  dtt_keeper* keeper;
+  get(L, &keeper_key);
+  if (!lua_isnil(L, -1)) return;
+  lua_pushcfunction(L, run_callback);
+  set(L, &run_key);
+  lua_pushlightuserdata(L, (void*)&pending_key);
+  set(L, &pending_key);
+  keeper = (dtt_keeper*)lua_newuserdata(L, sizeof *keeper);
   memset(keeper, 0, sizeof *keeper);
   lua_newtable(L);
   lua_pushcfunction(L, close_state);
@@ -290,10 +304,6 @@ static void keep_functions(lua_State* L) {
   lua_rawseti(L, -2, 1);
   lua_setmetatable(L, -2);
   set(L, &keeper_key);
-  lua_pushcfunction(L, run_callback);
-  set(L, &run_key);
-  lua_pushlightuserdata(L, (void*)&pending_key);
-  set(L, &pending_key);
 }
 
 /* ---- what prelude.lua makes the module of */
@@ -316,16 +326,21 @@ static int live_handles(lua_State* L) {
   return 1;
 }
 
-/* The metatables of all kinds, by name. */
+/* The metatables of all kinds, by name. They stay the state's: at the address of one that is gone
+ * anybody's table could come to lie. */
 static void push_metatables(lua_State* L) {
   const dtt_handle* const* kind;
   lua_newtable(L);
   for (kind = dtt_handles; *kind; kind++) {
-    lua_newtable(L);
+    get(L, *kind);
+    if (lua_isnil(L, -1)) {
+      lua_pop(L, 1);
+      lua_newtable(L);
+      lua_pushvalue(L, -1);
+      set(L, *kind);
+    }
     lua_pushlightuserdata(L, (void*)*kind);
     set(L, lua_topointer(L, -2));
-    lua_pushvalue(L, -1);
-    set(L, *kind);
     lua_setfield(L, -2, (*kind)->name);
   }
 }
@@ -333,8 +348,8 @@ static void push_metatables(lua_State* L) {
 __attribute__((visibility("default"))) int luaopen_dumbtorch(lua_State* L);
 
 int luaopen_dumbtorch(lua_State* L) {
-  if (luaL_loadbuffer(L, prelude, sizeof prelude - 1, "=dumbtorch/prelude.lua")) lua_error(L);
   keep_functions(L);
+  if (luaL_loadbuffer(L, prelude, sizeof prelude - 1, "=dumbtorch/prelude.lua")) lua_error(L);
   lua_pushcfunction(L, push_row);
   push_metatables(L);
   lua_pushcfunction(L, collect);

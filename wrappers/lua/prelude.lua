@@ -24,8 +24,12 @@ for i = 0, math.huge do
   if not how then break end
   local places = classes[where] and classes[where][how] or space(where)
   local key = keywords[name] and name .. "_" or name -- repeat_
-  local before = how == "reflected" and places[key]
-  places[key] = before and function(x, number) return f(before(x), number) end or f or name
+  if how == "reflected" then
+    places[key] = places[key] or {}
+    table.insert(places[key], f)
+  else
+    places[key] = f or name -- a word stands for itself
+  end
 end
 torch.nn.functional = torch.functional
 
@@ -43,6 +47,13 @@ local events = {
   and_ = "__band", or_ = "__bor", xor = "__bxor", invert = "__bnot",
 }
 
+-- number OP x, by the functions of rows "reflected".
+local function reflect(x, number, f, g, h)
+  if not g then return f(x, number) end
+  local y = g(f(x), number)
+  return h and h(y, x) or y
+end
+
 -- An operator that knows where the object stands.
 local function overloaded(meta, operator, forward, reflected)
   if operator == "neg" or operator == "invert" then -- Lua passes the operand twice
@@ -51,12 +62,19 @@ local function overloaded(meta, operator, forward, reflected)
   if not reflected then return forward end
   return function(a, b)
     if getmetatable(a) == meta then return forward(a, b) end
-    return reflected(b, a)
+    return reflect(b, a, reflected[1], reflected[2], reflected[3])
   end
 end
 
 for name, class in pairs(classes) do
   local meta, methods, may_be_index = class.meta, class.method, name == "tensor"
+
+  local function refuse(key, purpose)
+    if type(key) ~= "string" then
+      error(("a %s is indexed by the names of its fields, not by a %s"):format(name, type(key)), 3)
+    end
+    error(("a %s has no field '%s'%s"):format(name, key, purpose), 3)
+  end
 
   function meta.__index(self, key)
     local method = methods[key]
@@ -64,14 +82,14 @@ for name, class in pairs(classes) do
     local property = class.property[key]
     if property then return property(self) end
     if may_be_index and is_index(key) then return torch.at(self, key) end
-    error(("a %s has no field '%s'"):format(name, tostring(key)), 2)
+    refuse(key, "")
   end
 
   -- object.name = value calls the method set_name, or name_.
   function meta.__newindex(self, key, value)
     if may_be_index and is_index(key) then return torch.set_at(self, key, value) end
-    local set = methods["set_" .. key] or methods[key .. "_"]
-    if not set then error(("a %s has no field '%s' to set"):format(name, key), 2) end
+    local set = type(key) == "string" and (methods["set_" .. key] or methods[key .. "_"])
+    if not set then refuse(key, " to set") end
     set(self, value)
   end
 

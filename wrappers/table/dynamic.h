@@ -172,21 +172,24 @@ static inline void dtt_give_value(dtt_state* L, dtt_frame* f, const dtt_item* it
   if (item->kind == DTT_DEVICE) dtt_note_device(&dtt_pressed, at[0].i, at[1].i);
 }
 
-/* Callbacks come last: when their user data has come into being, only another callback can be
- * refused before the library has it. */
 static inline void dtt_give_arguments(dtt_state* L, dtt_frame* f) {
-  const dtt_item* args = f->function->args;
-  const int n = f->function->n_args;
-  int i;
-  for (i = 0; i < n && !f->status; i++)
-    if (args[i].kind != DTT_CALLBACK)
-      dtt_give_value(L, f, &args[i], dtt_slots(f)[i], f->args + args[i].cell);
-  for (i = 0; i < n && !f->status; i++)
-    if (args[i].kind == DTT_CALLBACK)
-      dtt_give_value(L, f, &args[i], dtt_slots(f)[i], f->args + args[i].cell);
-  if (!f->status) return;
-  for (i -= 2; i >= 0; i--) /* those before the one that was refused */
-    if (args[i].kind == DTT_CALLBACK) dtt_drop(f->args[args[i].cell].p);
+  const dtt_item *item = f->function->args, *end = item + f->function->n_args;
+  const int* slot = dtt_slots(f);
+  for (; item < end && !f->status; item++, slot++) {
+    dtt_cell* at = f->args + item->cell;
+    dtt_give_value(L, f, item, *slot, at);
+    if (f->status && item->kind == DTT_CALLBACK) at->p = NULL; /* no function was given */
+  }
+}
+
+/* The user data of callbacks belongs to the library when it has been called. */
+static inline void dtt_leave_callbacks(dtt_frame* f, int is_called) {
+  const dtt_item *item = f->function->args, *end = item + f->function->n_args;
+  for (; item < end; item++) {
+    if (item->kind != DTT_CALLBACK) continue;
+    if (!is_called) dtt_drop(f->args[item->cell].p);
+    f->args[item->cell].p = NULL;
+  }
 }
 
 /* A name that is a word of the language's own is given with an underscore: end_. */
@@ -310,7 +313,7 @@ static inline void dtt_read_elements(dtt_state* L, dtt_frame* f, int slot, dtt_n
     if (__builtin_mul_overflow(n, nest->size[i], &n)) n = INT64_MAX;
   nest->elements = (dtt_given*)dtt_lend_each(f, n, sizeof *nest->elements);
   if (f->status) return;
-  if (n) dtt_read_nest(L, f, slot, 0, nest);
+  dtt_read_nest(L, f, slot, 0, nest); /* where n is 0, too: not every list need be empty */
   if (n && !nest->reals) item->kind = nest->bools == n ? DTT_BOOL : DTT_I64;
   dtt_give_list(f, item, at, n);
   for (i = 0; i < n && !f->status; i++) {
@@ -403,7 +406,9 @@ static inline void dtt_call_values(dtt_state* L, dtt_frame* f) {
     f->status = dtt_from_lists(L, f, (dt_tensor**)&f->results->p);
   } else {
     dtt_give_arguments(L, f);
+    if (f->status) return;
     f->status = dtt_call(f);
+    dtt_leave_callbacks(f, 1);
   }
 }
 
@@ -421,6 +426,7 @@ static inline void dtt_end_values(dtt_frame* f) {
   const dtt_item* item = n ? f->function->results : NULL;
   int i;
   for (i = 0; i < n; i++) dtt_release_rest(item + i, f->results + item[i].cell);
+  if (f->function) dtt_leave_callbacks(f, 0);
   dtt_end(f);
   f->function = NULL;
 }

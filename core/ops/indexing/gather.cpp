@@ -113,8 +113,8 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
 }  // namespace
 
 Tensor put_apart(const Dims& sizes, int dim, const Tensor& index, const Tensor& src) {
-  const Tensor y = index.sizes() == sizes ? make_empty(sizes, src.dtype(), src.device())
-                                          : zeros(sizes, src.dtype(), src.device());
+  // Whoever has written to the indices behind the graph's back may have left places out.
+  const Tensor y = zeros(sizes, src.dtype(), src.device());
   ScatterCall call;
   call.y = y;
   call.source = src;

@@ -86,6 +86,7 @@ Tensor weighted_sums(const Tensor& h, const Tensor& a, const Tensor& b, int dim,
 
 Tensor scan_gradient(const Tensor& grad, const Tensor& x, const Tensor& y, int dim) {
   const Tensor gx = make_empty(grad.sizes(), grad.dtype(), grad.device());
+  if (gx.numel() == 0) return gx;
   ScanBackwardCall call;
   call.gx = gx;
   call.g = grad;

@@ -1,5 +1,7 @@
 #include "core/ops/sorting/checks.h"
 
+#include <limits>
+
 #include "core/ops/checks.h"
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/backend.h"
@@ -155,8 +157,11 @@ void check_bincount(const Tensor& input, const Tensor& weights, int64_t minlengt
            kRuntimeError, "weights should be 1-d and have the same length as input");
 }
 
-void check_counted(int64_t lowest) {
+void check_counted(int64_t lowest, int64_t highest) {
   DT_CHECK(lowest >= 0, kRuntimeError, "bincount only supports 1-d non-negative integral inputs.");
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  DT_CHECK(highest < kMost, kRuntimeError, "maximum value of input overflowed, it should be < ",
+           kMost, " but got ", highest);
 }
 
 // ---- histograms

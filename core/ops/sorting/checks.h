@@ -30,7 +30,7 @@ void check_isin(const Operand& elements, const Operand& test_elements);
 void check_unique(const Tensor& input, std::optional<int64_t> dim);
 
 void check_bincount(const Tensor& input, const Tensor& weights, int64_t minlength);
-void check_counted(int64_t lowest);
+void check_counted(int64_t lowest, int64_t highest);
 void check_histc(const Tensor& input);
 // PyTorch finds the range itself in float32 and float64 alone.
 void check_histogram(const Tensor& input, bool looks_for_range);

@@ -96,13 +96,24 @@ Bounds histc_bounds(const Tensor& x, const Scalar& min, const Scalar& max) {
   return bounds;
 }
 
+// The dtype in which places are found: float32 for narrower floats, and float64 where in it the
+// range, times the bins, vanishes or is infinite. Bounds are those that elements can have.
+DType histc_dtype(DType dtype, Bounds* bounds, int64_t bins) {
+  if (dtype == kRealDType) return dtype;
+  const float low = static_cast<float>(bounds->low), high = static_cast<float>(bounds->high);
+  if (low < high) *bounds = {low, high};
+  const float span = (high - low) * static_cast<float>(bins);
+  return span > 0 && std::isfinite(span) ? kDTypeOf<float> : kRealDType;
+}
+
 }  // namespace
 
 Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
   check_bincount(input, weights, minlength);
   if (input.numel() == 0) return zeros({minlength}, kIndexDType, input.device());
-  check_counted(item(min(input)).to_int64());
-  const int64_t count = std::max(item(max(input)).to_int64() + 1, minlength);
+  const int64_t highest = item(max(input)).to_int64();
+  check_counted(item(min(input)).to_int64(), highest);
+  const int64_t count = std::max(highest + 1, minlength);
   const bool keeps = weights.defined() && weights.dtype() == kDTypeOf<float>;
   const DType dtype = !weights.defined() ? kIndexDType : keeps ? weights.dtype() : kRealDType;
   Tensor y;
@@ -117,16 +128,16 @@ Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar&
   check_histc(input);
   check_bins(bins);
   const GradMode no_grad(false);
-  const Tensor x = input.detach();
-  const Bounds bounds = histc_bounds(x, min, max);
+  Bounds bounds = histc_bounds(input.detach(), min, max);
+  const Tensor x = to_dtype(input.detach(), histc_dtype(input.dtype(), &bounds, bins));
   const Tensor counts = zeros({bins}, kIndexDType, x.device());
-  if (count_at_once(counts, x, &bounds)) return to_dtype(counts, x.dtype());
+  if (count_at_once(counts, x, &bounds)) return to_dtype(counts, input.dtype());
   const Tensor low = full({}, bounds.low, x.dtype(), x.device());
   const Tensor high = full({}, bounds.high, x.dtype(), x.device());
   const Tensor place = div(mul(sub(x, low), bins), sub(high, low));
   // What is outside may be no integer at all.
   const Tensor bin = to_dtype(nan_to_num(clamp(place, {0}, {bins})), kIndexDType);
-  return bin_sums(x, bin, low, high, bins, {});
+  return to_dtype(bin_sums(x, bin, low, high, bins, {}), input.dtype());
 }
 
 std::tuple<Tensor, Tensor> histogram(const Tensor& input, const Operand& bins,

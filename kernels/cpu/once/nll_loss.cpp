@@ -69,13 +69,16 @@ struct Targets {
     }
   }
 
-  // Whether all targets that count are classes, if the caller has seen that.
+  // What the kernel returns; of targets that are not all right the first that is no class is the
+  // fault.
   int32_t verdict(const dt_stream* stream, bool all_right) const {
-    for (int64_t tile = tiles(); !all_right && tile-- > 0;) {
+    bool is_found = all_right;
+    for (int64_t tile = 0; !is_found && tile < tiles(); ++tile) {
       for_each(tile, [&](int64_t, int64_t, int64_t t) {
-        if (t == ignore_index || is_valid(t)) return;
+        if (is_found || t == ignore_index || is_valid(t)) return;
         stream->fault->index = t;
         stream->fault->size = classes;
+        is_found = true;
       });
     }
     return all_right ? DT_KERNEL_OK : DT_KERNEL_INDEX;
@@ -91,7 +94,7 @@ struct LossSums {
 LossSums losses_of(const calls::NllLoss& call, const Targets& targets, int64_t tile,
                    std::atomic<bool>* all_right) {
   const Floats x(call.x), y(call.loss);
-  // Copies, which no loss that is stored might be part of.
+  // Copies: for all that the compiler knows a loss is stored into the members themselves.
   const int64_t x_n = call.x.strides[0], x_c = call.x.strides[1], x_s = call.x.strides[2];
   const int64_t y_n = call.loss.strides[0], y_s = call.loss.strides[1];
   const int64_t ignore_index = targets.ignore_index, classes = targets.classes;

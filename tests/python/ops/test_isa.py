@@ -105,3 +105,31 @@ def test_rows(isa):
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout.split()[0]) > 500
+
+
+NARROW_SUMS = """
+import dumbtorch as dt, numpy as np
+for rows in (1, 2, 7, 8, 9, 16, 19):
+    for columns in (1, 3, 5, 8, 9, 16, 24, 33, 48, 300):
+        for dtype in (dt.float16, dt.bfloat16):
+            values = np.random.default_rng(rows * columns).integers(-9, 9, (rows, columns))
+            x = dt.tensor(values).to(dtype)
+            for dim in (0, 1):
+                got, want = x.sum(dim, dtype=dt.float32), values.sum(dim)
+                assert (got.numpy() == want).all(), (rows, columns, dtype, dim)
+                assert (x.sum(dim).double().numpy() == want.astype(np.float32)).all() or dtype is dt.bfloat16
+"""
+
+
+@pytest.mark.parametrize("isa", ["v2", "v3", "v4"])
+def test_sums_of_narrow_floats(isa):
+    if not supported(isa):
+        pytest.skip(f"this processor has no x86-64-{isa}")
+    done = subprocess.run(
+        [sys.executable, "-c", NARROW_SUMS],
+        env=os.environ | {"DT_CPU_ISA": isa},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr

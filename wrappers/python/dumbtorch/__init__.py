@@ -172,8 +172,8 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 _late_name, __dir__ = _late.names(
     __name__,
     """__config__ accelerator backends compiler cpu cuda distributed distributions func functional hub jit linalg masked
-    multiprocessing onnx optim profiler quasirandom return_types safetensors signal sparse special testing types
-    utils""",
+    multiprocessing onnx optim profiler quasirandom return_types safetensors serialization signal sparse special testing
+    types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

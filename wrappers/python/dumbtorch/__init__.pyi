@@ -164,6 +164,7 @@ from . import profiler as profiler
 from . import quasirandom as quasirandom
 from . import return_types as return_types
 from . import safetensors as safetensors
+from . import serialization as serialization
 from . import signal as signal
 from . import sparse as sparse
 from . import special as special

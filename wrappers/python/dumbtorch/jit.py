@@ -3,8 +3,13 @@ program: `save` and `load`."""
 
 from __future__ import annotations
 
+import builtins
 import contextlib
+import types
+import typing
+import warnings
 from collections import namedtuple
+from collections.abc import Container
 from typing import Final  # noqa: F401  torch.jit.Final
 
 from . import _missing
@@ -47,22 +52,49 @@ def annotate(the_type, the_value):
 
 
 def isinstance(obj, target_type) -> bool:
-    """Whether it is of the type, whose parameters may be given, as in `list[int]`."""
-    from typing import get_args, get_origin
+    """Whether it is of the type, whose parameters must be given, as in `list[int]`, or of one of a tuple of types."""
+    if builtins.isinstance(target_type, tuple):
+        return any(isinstance(obj, kind) for kind in target_type)
+    if builtins.isinstance(target_type, Container):
+        raise RuntimeError(
+            "The second argument to `torch.jit.isinstance` must be a type or a tuple of types"
+        )
+    _refuse_bare(target_type)
+    return _is_of(obj, target_type)
 
-    kinds = target_type if type(target_type) is tuple else (target_type,)
-    for kind in kinds:
-        origin, of = get_origin(kind), get_args(kind)
-        if type(obj) is kind or origin is None and issubclass(type(obj), kind):
-            return True
-        if origin is None or not issubclass(type(obj), origin):
-            continue
-        if origin is dict:
-            return all(isinstance(k, of[0]) and isinstance(v, of[1]) for k, v in obj.items())
-        if origin is tuple:
-            return len(obj) == len(of) and all(map(isinstance, obj, of))
-        return all(isinstance(x, of[0]) for x in obj)
-    return False
+
+def _refuse_bare(kind) -> None:
+    for bare in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple, typing.Optional):  # noqa: UP006
+        if kind is bare:
+            name = getattr(kind, "__name__", None) or kind._name
+            several = name.lower() == "dict"
+            raise RuntimeError(
+                f"Attempted to use {name} without {'contained types' if several else 'a contained type'}. Please add "
+                f"{'' if several else 'a '}contained type, e.g. {name}[{'int, int' if several else 'int'}]"
+            )
+
+
+def _is_of(obj, kind) -> bool:
+    """The same of what is in a container, where a bare type is one as any other."""
+    origin, of = typing.get_origin(kind), typing.get_args(kind)
+    if origin is None:
+        return builtins.isinstance(obj, kind)
+    if origin in (typing.Union, types.UnionType):  # None is of each
+        return obj is None or any(_is_of(obj, one) for one in of)
+    if origin not in (list, dict, tuple) or not builtins.isinstance(obj, origin):
+        return False
+    _refuse_bare(kind)
+    if not obj:
+        warnings.warn(
+            "The inner type of a container is lost when calling torch.jit.isinstance in eager mode. For example, "
+            "List[int] would become list and therefore falsely return True for List[float] or List[str].",
+            stacklevel=3,
+        )
+    if origin is dict:
+        return all(_is_of(key, of[0]) and _is_of(value, of[1]) for key, value in obj.items())
+    if origin is tuple:
+        return len(obj) == len(of) and all(map(_is_of, obj, of))
+    return all(_is_of(x, of[0]) for x in obj)
 
 
 def is_scripting() -> bool:

@@ -19,6 +19,7 @@ from .. import (
     no_grad,
     ones,
 )
+from ..nn.modules.calls import is_hooked
 from ..nn.modules.container import norm_relu as norm_relu
 
 # Of a LayerNorm that is told none.
@@ -67,7 +68,7 @@ def _may_step(module, x, caches) -> bool:
         return False
     inside = list(module.modules())
     return [type(m) for m in inside] == module._made_of and not any(
-        m.training or m._hooked or getattr(m, "eps", EPS) != EPS for m in inside
+        m.training or is_hooked(m) or getattr(m, "eps", EPS) != EPS for m in inside
     )
 
 

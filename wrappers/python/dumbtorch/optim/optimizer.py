@@ -118,10 +118,7 @@ class Optimizer:
         self.defaults = defaults
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
-        self._rates: dict[int, _Rate] = {}  # by id of the group
-        self._optimizer_step_pre_hooks: OrderedDict = OrderedDict()
-        self._optimizer_step_post_hooks: OrderedDict = OrderedDict()
-        self._state_hooks = {name: OrderedDict() for name in _STATE_HOOKS}
+        self._start_afresh()
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -129,6 +126,22 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+
+    def _start_afresh(self) -> None:
+        """What is not copied: rates belong to these groups, and hooks to whoever added them."""
+        self._rates: dict[int, _Rate] = {}  # by id of the group
+        self._optimizer_step_pre_hooks: OrderedDict = OrderedDict()
+        self._optimizer_step_post_hooks: OrderedDict = OrderedDict()
+        self._state_hooks = {name: OrderedDict() for name in _STATE_HOOKS}
+
+    def __getstate__(self) -> dict:
+        kept = {name: getattr(self, name) for name in ("defaults", "state", "param_groups")}
+        return kept | {"_wide": self._wide} if self._wide else kept
+
+    def __setstate__(self, state: dict) -> None:
+        if "_rates" not in self.__dict__:  # a new one
+            self._start_afresh()
+        self.__dict__.update(state)
 
     def add_param_group(self, param_group: dict) -> None:
         """Adds parameters with settings of their own; what is not set comes from the defaults."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import timeit
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from .. import _ops, cuda
 __all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "timer"]
 
 _UNITS = (("ns", 1e-9), ("us", 1e-6), ("ms", 1e-3), ("s", 1.0))
+_UNSTEADY = 0.1  # a spread, as a share of the median, that is worth a warning
+_Z_OF_90_PERCENT, _FINEST = 1.645, 25e-9  # seconds: no interval of confidence is narrower
 
 
 def timer() -> float:
@@ -80,6 +83,33 @@ class Measurement:
         """What lies between the first and the third quarter."""
         return _quantile(self.times, 0.75) - _quantile(self.times, 0.25)
 
+    def meets_confidence(self, threshold: float = _UNSTEADY) -> bool:
+        """Whether a half of the times lie within that share of the median."""
+        return self.iqr / self.median < threshold
+
+    @property
+    def has_warnings(self) -> bool:
+        """Whether the times vary much."""
+        return not self.meets_confidence()
+
+    @property
+    def significant_figures(self) -> int:
+        """About how many digits of the median mean something, by how the middle half of the times varies."""
+        times = sorted(self.times)
+        middle = times[len(times) // 4 : math.ceil(3 * len(times) / 4)]
+        mean = sum(middle) / len(middle)
+        deviation = math.sqrt(sum((t - mean) ** 2 for t in middle) / len(middle))
+        interval = max(_Z_OF_90_PERCENT * deviation / math.sqrt(len(middle)), _FINEST)
+        return min(max(math.floor(math.log10(self.median / interval)), 1), 4)
+
+    @staticmethod
+    def merge(measurements) -> list[Measurement]:
+        """One for each task, with the times of single calls of all that measured it."""
+        times: dict[TaskSpec, list[float]] = {}
+        for m in measurements:
+            times.setdefault(m.task_spec, []).extend(m.times)
+        return [Measurement(1, its, task) for task, its in times.items()]
+
     def __getattr__(self, name: str):
         if name in (
             "stmt",
@@ -130,6 +160,10 @@ class Timer:
     ):
         if str(getattr(language, "name", language)).lower() not in ("python", "py"):
             raise NotImplementedError("benchmark.Timer: statements are Python's")
+        if global_setup:
+            raise ValueError(
+                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`."
+            )
         named = dict(globals or {})
         named.setdefault("torch", __import__(__package__.partition(".")[0]))
         self._timer = timeit.Timer(stmt, setup, timer, named)
@@ -141,7 +175,7 @@ class Timer:
         before = _ops.get_num_threads()
         _ops.set_num_threads(self._task_spec.num_threads)
         try:
-            return self._timer.timeit(number)
+            return max(self._timer.timeit(number), 1e-9)  # by which one may divide
         finally:
             _ops.set_num_threads(before)
 
@@ -152,16 +186,7 @@ class Timer:
 
     def blocked_autorange(self, callback=None, min_run_time: float = 0.2) -> Measurement:
         """Runs for that many seconds altogether, each of as many calls as make the clock's own time small."""
-        number, took = 1, self._run(2) / 2
-        while took < min(1e-3, min_run_time / 100):
-            number *= 10
-            took = self._run(number)
-        runs: list[float] = []
-        while sum(runs) < min_run_time:
-            runs.append(self._run(number))
-            if callback is not None:
-                callback(number, runs[-1])
-        return Measurement(number, runs, self._task_spec)
+        return self._repeated(self._calls_of_a_run(min_run_time), min_run_time, callback)
 
     def adaptive_autorange(
         self,
@@ -172,28 +197,55 @@ class Timer:
         callback=None,
     ) -> Measurement:
         """Runs until a half of the times lie within that share of the median, or the time is up."""
-        seconds = min_run_time
-        while True:
-            found = self.blocked_autorange(callback, seconds)
-            is_steady = len(found.times) > 3 and found.iqr < threshold * found.median
-            if is_steady or seconds >= max_run_time:
-                return found
-            seconds = min(seconds * 3, max_run_time)
+
+        def is_steady(found: Measurement) -> bool:
+            return len(found.raw_times) > 3 and found.meets_confidence(threshold)
+
+        number = self._calls_of_a_run(0.05)
+        return self._repeated(number, min_run_time, callback, is_steady, max_run_time)
+
+    def _calls_of_a_run(self, seconds: float) -> int:
+        number, took = 1, self._run(2) / 2
+        while took < min(1e-3, seconds / 100):
+            number *= 10
+            took = self._run(number)
+        return number
+
+    def _repeated(
+        self, number: int, seconds: float, callback, is_enough=bool, limit: float = math.inf
+    ) -> Measurement:
+        """One run at least, and more until so many seconds have passed and that is enough, or the limit is passed."""
+        found = Measurement(number, [], self._task_spec)
+        passed = 0.0
+        while not found.raw_times or passed <= limit and (passed < seconds or not is_enough(found)):
+            found.raw_times.append(self._run(number))
+            passed += found.raw_times[-1]
+            if callback is not None:
+                callback(number, found.raw_times[-1])
+        return found
 
 
 class Compare:
-    """A table of measurements: a row for each sub_label, a column for each description."""
+    """A table of measurements: a row for each sub_label, a column for each description. Those of one task are
+    merged."""
 
     def __init__(self, results: list[Measurement]):
-        self._results = list(results)
+        self._results: list[Measurement] = []
+        self.extend_results(results)
 
     def extend_results(self, results) -> None:
+        for one in results:
+            if not isinstance(one, Measurement):
+                raise ValueError(f"Expected an instance of `Measurement`, got {type(one)} instead.")
         self._results += results
 
     def trim_significant_figures(self) -> None:
         """Has no effect."""
 
-    colorize = trim_significant_figures
+    highlight_warnings = trim_significant_figures
+
+    def colorize(self, rowwise: bool = False) -> None:
+        """Has no effect."""
 
     def print(self) -> None:
         print(self)
@@ -201,13 +253,16 @@ class Compare:
     def __str__(self) -> str:
         if not self._results:
             return ""
-        unit, size = _unit_of(min(m.median for m in self._results))
-        labels = dict.fromkeys(m.label or m.stmt for m in self._results)
-        tables = [self._table(label, size) for label in labels]
-        return "\n".join([*tables, f"\nTimes are in {unit}.\n"])
+        merged = Measurement.merge(self._results)
+        unit, size = _unit_of(min(m.median for m in merged))
+        tables: dict[str, list[Measurement]] = {}
+        for m in merged:
+            tables.setdefault(m.label or m.stmt, []).append(m)
+        return "\n".join(
+            [*(self._table(*table, size) for table in tables.items()), f"\nTimes are in {unit}.\n"]
+        )
 
-    def _table(self, label: str, size: float) -> str:
-        mine = [m for m in self._results if (m.label or m.stmt) == label]
+    def _table(self, label: str, mine: list[Measurement], size: float) -> str:
         columns = list(dict.fromkeys(m.description or "" for m in mine))
         rows = dict.fromkeys((m.num_threads, m.sub_label or m.stmt) for m in mine)
         rows = sorted(rows, key=lambda row: row[0])

@@ -12,16 +12,32 @@ from ...utils.hooks import Hooks, RemovableHandle, add_hook
 from .backward_hooks import BackwardHooks
 
 # A hook before or after forward; `always`: also where forward fails.
-ForwardHook = namedtuple("ForwardHook", "function with_kwargs always")
+ForwardHook = namedtuple("ForwardHook", "key function with_kwargs always")
 
 
 class CallHooks(Hooks):
-    """Hooks around calls. Whoever looks at the dictionary may write a hook into it."""
+    """Hooks around calls. Whoever looks at the dictionary, or puts one of their own in its place, may keep it and
+    write a hook into it at any time."""
 
     def __get__(self, module, cls=None):
-        if module is not None:
-            object.__setattr__(module, "_hooked", True)
-        return super().__get__(module, cls)
+        if module is None:
+            return self
+        module.__dict__["_hooked"] = True
+        hooks = module.__dict__.get(self.name)
+        return super().__get__(module, cls) if hooks is None else hooks
+
+    def __set__(self, module, hooks) -> None:
+        module.__dict__.update({self.name: hooks, "_hooked": True})
+
+
+class HooksOfAll(OrderedDict):
+    """Hooks of all modules: a hook that is written into it has them look."""
+
+    def __setitem__(self, key, hook) -> None:
+        from .module import Module
+
+        super().__setitem__(key, hook)
+        Module._hooked = True
 
 
 _PLACE = f"{__package__}.module"
@@ -43,6 +59,14 @@ def _of_all() -> dict:
     return sys.modules[_PLACE].__dict__
 
 
+def is_hooked(module) -> bool:
+    """Whether there is a hook that a call of the module has to look for."""
+    if not module._hooked:
+        return False
+    own, of_all = module.__dict__, _of_all()
+    return any(own.get(mine[0]) or of_all[others[0]] for mine, others in _NAMES.values())
+
+
 def _hooks(module, registry: str) -> list:
     of_all, own = _of_all()[_NAMES[registry][1][0]], module.__dict__.get(registry)
     return [*of_all.values(), *(own.values() if own else ())] if of_all or own else []
@@ -56,7 +80,9 @@ def _forward_hooks(module, registry: str) -> list[ForwardHook]:
         hooks = place.get(name)
         if hooks:
             wanting, called = place.get(with_kwargs, ()), place.get(always, ())
-            found += [ForwardHook(hooks[key], key in wanting, key in called) for key in hooks]
+            found += [
+                ForwardHook(key, hook, key in wanting, key in called) for key, hook in hooks.items()
+            ]
     return found
 
 
@@ -70,19 +96,22 @@ def add_call_hook(
 
 def call_with_hooks(module, args: tuple, kwargs: dict):
     """module.forward(*args, **kwargs), with what the hooks make of it."""
-    waiting = _forward_hooks(module, "_forward_hooks")
-    out = None
+    if not is_hooked(module):
+        return module.forward(*args, **kwargs)
+    out, called = None, set()
     try:
-        args, kwargs = _before(module, args, kwargs)
         watch = _watch(module)
+        args, kwargs = _before(module, args, kwargs)
         args = watch.before(args) if watch else args
         out = module.forward(*args, **kwargs)
-        while waiting:
-            out = _after(waiting.pop(0), module, args, kwargs, out)
+        # Those that are there by now: a hook before forward, or forward itself, may have changed them.
+        for hook in _forward_hooks(module, "_forward_hooks"):
+            called.add(hook.key)
+            out = _after(hook, module, args, kwargs, out)
         return watch.after(out) if watch else out
     except Exception:
-        for hook in waiting:
-            if hook.always:
+        for hook in _forward_hooks(module, "_forward_hooks"):
+            if hook.always and hook.key not in called:
                 _after_failure(hook, module, args, kwargs, out)
         raise
 

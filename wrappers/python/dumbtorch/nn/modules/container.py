@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, MutableMapping
 from ..._tensor_type import TensorBase
 from ..parameter import Parameter
 from . import layers
+from .calls import is_hooked
 from .module import Module
 
 
@@ -194,7 +195,7 @@ def _is_plain(module: Module) -> bool:
     """Whether nobody looks at what goes in and out: no hooks, and no code in place of ours."""
     cls = type(module)
     return (
-        not module._hooked
+        not is_hooked(module)
         and cls.forward is _FORWARDS[cls]
         and cls.__call__ is _CALL
         and "forward" not in module.__dict__

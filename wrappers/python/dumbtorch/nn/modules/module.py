@@ -21,6 +21,7 @@ from ...utils.hooks import Hooks, RemovableHandle
 from ..parameter import Buffer, Parameter
 from .calls import (  # noqa: F401  where PyTorch has those of all modules
     CallHooks,
+    HooksOfAll,
     add_call_hook,
     call_with_hooks,
     register_module_backward_hook,
@@ -36,12 +37,12 @@ from .calls import (  # noqa: F401  where PyTorch has those of all modules
 from .state import StateDict
 
 # The hooks of all modules: an empty dictionary that is put here takes them off.
-_global_forward_hooks: OrderedDict = OrderedDict()
+_global_forward_hooks: HooksOfAll = HooksOfAll()
 _global_forward_hooks_with_kwargs: OrderedDict = OrderedDict()
 _global_forward_hooks_always_called: OrderedDict = OrderedDict()
-_global_forward_pre_hooks: OrderedDict = OrderedDict()
-_global_backward_hooks: OrderedDict = OrderedDict()
-_global_backward_pre_hooks: OrderedDict = OrderedDict()
+_global_forward_pre_hooks: HooksOfAll = HooksOfAll()
+_global_backward_hooks: HooksOfAll = HooksOfAll()
+_global_backward_pre_hooks: HooksOfAll = HooksOfAll()
 
 
 class Module(StateDict):
@@ -49,7 +50,7 @@ class Module(StateDict):
     forward.
     """
 
-    _hooked = False  # True: a call looks for hooks
+    _hooked = False  # True: there may be hooks, for which a call looks
     _forward_hooks = CallHooks()
     _forward_hooks_with_kwargs = Hooks()
     _forward_hooks_always_called = Hooks()

@@ -92,6 +92,10 @@ class RNNBase(Module):
             for weight in self.parameters():
                 weight.uniform_(-bound, bound)
 
+    def _apply(self, function, recurse: bool = True):
+        self.__dict__.pop("_given_weights", None)
+        return super()._apply(function, recurse)
+
     def flatten_parameters(self):
         """Does nothing: there is no memory layout that would be faster."""
 
@@ -102,8 +106,16 @@ class RNNBase(Module):
 
     @property
     def _flat_weights(self):
-        """All of them in one list."""
-        return [weight for weights in self.all_weights for weight in weights]
+        """All of them in one list: what a call computes with."""
+        own = [weight for weights in self.all_weights for weight in weights]
+        given, instead_of = self.__dict__.get("_given_weights", (None, ()))
+        return given if list(map(id, own)) == list(map(id, instead_of)) else own
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights) -> None:
+        """Others to compute with, until one of the layer's own is replaced."""
+        self.__dict__.pop("_given_weights", None)
+        self.__dict__["_given_weights"] = weights, self._flat_weights
 
     @property
     def _flat_weights_names(self):

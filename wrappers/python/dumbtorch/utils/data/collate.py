@@ -10,6 +10,7 @@ from functools import partial
 
 from ... import _ops
 from ..._creation import as_tensor, tensor
+from ..._tensor import Tensor
 from ..._tensor_type import TensorBase
 from ..._types import float64
 
@@ -20,7 +21,7 @@ _WANTED = (
 
 def default_collate(batch):
     """Stacks tensors, arrays and numbers; goes into tuples, lists and dictionaries; leaves text."""
-    return collate(batch, collate_fn_map=default_collate_fn_map)
+    return collate(batch, collate_fn_map=_usual)
 
 
 def collate(batch, *, collate_fn_map=None):
@@ -39,13 +40,9 @@ def collate(batch, *, collate_fn_map=None):
 
 
 def _function_of(item, functions: dict):
+    functions = _with_numpy() if functions is _usual else functions
     if type(item) in functions:
         return functions[type(item)]
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and isinstance(item, numpy.ndarray):
-        return collate_numpy_array_fn
-    if numpy is not None and isinstance(item, (numpy.bool_, numpy.number, numpy.object_)):
-        return collate_numpy_scalar_fn
     return next((functions[kind] for kind in functions if isinstance(item, kind)), None)
 
 
@@ -81,14 +78,33 @@ def collate_str_fn(batch, *, collate_fn_map=None):
     return batch
 
 
-# A program may add types of its own. NumPy's, which is not imported for them, are known without being here.
-default_collate_fn_map: dict = {
-    TensorBase: collate_tensor_fn,
+# `default_collate_fn_map`, to which a program may add types of its own.
+_usual: dict = {
+    Tensor: collate_tensor_fn,
     float: collate_float_fn,
     int: collate_int_fn,
     str: collate_str_fn,
     bytes: collate_str_fn,
 }
+_of_numpy: dict = {}  # what of NumPy's was added to it
+
+
+def _with_numpy() -> dict:
+    """The usual functions, those of NumPy's types first once there may be any: NumPy is not imported for them."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and not _of_numpy:
+        _of_numpy[numpy.ndarray] = collate_numpy_array_fn
+        _of_numpy[numpy.bool_, numpy.number, numpy.object_] = collate_numpy_scalar_fn
+        before = dict(_usual)
+        _usual.clear()
+        _usual.update(_of_numpy | before)
+    return _usual
+
+
+def __getattr__(name: str):
+    if name == "default_collate_fn_map":
+        return _with_numpy()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _collate_sequences(batch, inner):
