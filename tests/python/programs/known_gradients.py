@@ -164,7 +164,8 @@ def _(c: Case) -> bool:
 @documented("**Hidden views**")
 def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.theirs == "True" and is_derivative(c)
-    products = ("Addmm", "Mm") if "tensordot(" in c.history else ("Addmm",)
+    reshaped = re.search(r"\b(tensordot|multi_dot)\(", c.history) is not None
+    products = ("Addmm", "Mm") if reshaped else ("Addmm",)
     return more and any(
         has_node(x, "torch::autograd::CopySlices") and has_node(x, products) for x in c.used
     )

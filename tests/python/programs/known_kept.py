@@ -74,7 +74,18 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
     inner = nodes_within(
-        c, "|".join([*layers, "lstm", "gru", "rnn_tanh", "rnn_relu", "linear_cross_entropy"])
+        c,
+        "|".join(
+            [
+                *layers,
+                "lstm",
+                "gru",
+                "rnn_tanh",
+                "rnn_relu",
+                "linear_cross_entropy",
+                "scaled_dot_product_attention",
+            ]
+        ),
     )
     again = len(c.forgotten) > 0 and "create_graph=True" in c.history
     known = all(n in inner or is_kept_by_pytorch_alone(c, n, what) for n, what in c.forgotten)

@@ -119,6 +119,13 @@ def _(c: Case) -> bool:
     return none and c.only_theirs_raises(sentence)
 
 
+# They are what was in the memory.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    statistics = c.aspect == "values" and "running_" in c.difference.place
+    return statistics and is_of_nothing(c, r"InstanceNorm\dd")
+
+
 # Of a dimension that is not there.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:

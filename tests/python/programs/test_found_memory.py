@@ -334,6 +334,26 @@ x2[:2].index_add_(0, x1, x3)
 x1 += 1
 x2.sum().backward()
 """,
+    "the hidden view of several products is written": """
+x1, x2 = t.zeros(1, 2), t.zeros(2, 2, requires_grad=True)
+x3 = t.linalg.multi_dot([x1, x2])
+x4 = x3.copy_(x1)
+x4.exp().sum().backward(create_graph=True)
+""",
+    "the statistics of no images": """
+m1 = t.nn.InstanceNorm1d(1, track_running_stats=True)
+x2 = t.zeros(0, 1, 0)
+x3 = m1(x2)
+""",
+    "attention with a graph needs nothing of its first one": """
+x1 = t.tensor([[[0.5]]], requires_grad=True)
+x2 = t.tensor([[[1.0]]])
+x3 = t.tensor([[[2.0]]])
+x4 = t.nn.functional.scaled_dot_product_attention(x1, x2, x3)
+x5, = t.autograd.grad(x4, [x1], create_graph=True)
+x4.backward()
+x5.backward()
+""",
     "columns by one of them": """
 x1 = t.tensor([[0.5, 1.0, 2.0], [3.0, 0.25, 4.0], [1.5, 7.0, 1.0]]).requires_grad_()
 x2 = x1.t().clone(memory_format=t.preserve_format)
