@@ -2,6 +2,10 @@
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/choice.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
 #include "core/ops/reduce/checks.h"
 #include "core/ops/reduce/reduced_dims.h"
 

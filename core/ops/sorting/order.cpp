@@ -3,6 +3,11 @@
 
 #include "core/ops/checks.h"
 #include "core/ops/choice.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
 #include "core/ops/sorting.gen.h"
 #include "core/ops/sorting/checks.h"
 #include "core/ops/sorting/rows.h"
