@@ -96,14 +96,14 @@ Bounds histc_bounds(const Tensor& x, const Scalar& min, const Scalar& max) {
   return bounds;
 }
 
-// The dtype in which places are found: float32 for narrower floats, and float64 where in it the
-// range, times the bins, vanishes or is infinite. Bounds are those that elements can have.
+// The dtype in which places are found: the input's, but float64 where in float32 the range, times
+// the bins, vanishes or is infinite. Bounds are those that elements can have.
 DType histc_dtype(DType dtype, Bounds* bounds, int64_t bins) {
-  if (dtype == kRealDType) return dtype;
+  if (dtype != kDTypeOf<float>) return dtype;
   const float low = static_cast<float>(bounds->low), high = static_cast<float>(bounds->high);
   if (low < high) *bounds = {low, high};
   const float span = (high - low) * static_cast<float>(bins);
-  return span > 0 && std::isfinite(span) ? kDTypeOf<float> : kRealDType;
+  return span > 0 && std::isfinite(span) ? dtype : kRealDType;
 }
 
 }  // namespace
