@@ -381,8 +381,9 @@ constexpr int64_t kLongestShort = 15, kWorthTile = int64_t{1} << 20;
 
 template <class Element>
 bool are_short_rows(const ReduceOperands& on) {
+  if (numel(on.x) < kWorthTile) return false;
   const ReduceAxes axes = reduce_axes(on);
-  if (axes.reduced.n != 1 || axes.kept.n != 1 || numel(on.x) < kWorthTile) return false;
+  if (axes.reduced.n != 1 || axes.kept.n != 1) return false;
   const int64_t length = axes.reduced.size[0];
   const bool are_adjacent = axes.reduced.stride[0][0] == 1 && axes.kept.stride[0][0] == length;
   const bool are_whole = length % kPacketWidth<Element> == 0 && is_aligned(on.x.data, kPacketBytes);
@@ -396,13 +397,10 @@ int32_t reduce_short_rows(const dt_stream* stream, const ReduceOperands& on, con
   return for_each_piece(axes.kept, false, [&](const Axes<3>& piece) {
     const ShortRows rows(piece.count(), axes.reduced.size[0], kTileElements<Element>);
     ReduceCall call;
-    call.x = static_cast<const Element*>(on.x.data) + piece.base[0];
     call.x_dtype = on.x.dtype;
-    void* const y = static_cast<char*>(on.y.data) + piece.base[1] * bytes_of(on.y.dtype);
-    int64_t* const z = on.z ? static_cast<int64_t*>(on.z->data) + piece.base[2] : nullptr;
-    call.result = {y, on.y.dtype, z, axes.reduced.size[0]};
-    call.kept = Offsets<3, uint32_t>(piece);
+    call.result = {nullptr, on.y.dtype, nullptr, axes.reduced.size[0]};
     call.partial = nullptr;
+    begin_piece(&call, on, piece);
     return launch(stream, short_row_kernel<Op, Source>, rows.grid(), dim3(kShortThreads), 0, call,
                   op, rows);
   });

@@ -220,6 +220,14 @@ int32_t launch_combine(const dt_stream* stream, ReduceCall& kernel, const Op& op
                 0, kernel, op);
 }
 
+// Tells a call which outputs a piece of them all has, and where x, y and z begin in it.
+inline void begin_piece(ReduceCall* call, const ReduceOperands& on, const Axes<3>& piece) {
+  call->x = static_cast<const char*>(on.x.data) + piece.base[0] * bytes_of(on.x.dtype);
+  call->result.y = static_cast<char*>(on.y.data) + piece.base[1] * bytes_of(on.y.dtype);
+  if (on.z) call->result.z = static_cast<int64_t*>(on.z->data) + piece.base[2];
+  call->kept = Offsets<3, uint32_t>(piece);
+}
+
 // Reduces all elements of the outputs of `kept`.
 template <class Op>
 int32_t run_outputs(const dt_stream* stream, ReduceCall& kernel, const Op& op,
@@ -289,10 +297,7 @@ int32_t run_plan(const dt_stream* stream, const ReduceOperands& on, const Op& op
       *bytes = needed > *bytes ? needed : *bytes;
       return static_cast<int32_t>(DT_KERNEL_OK);
     }
-    kernel.x = static_cast<const char*>(x.data) + piece.base[0] * bytes_of(x.dtype);
-    kernel.result.y = static_cast<char*>(y.data) + piece.base[1] * bytes_of(y.dtype);
-    if (on.z) kernel.result.z = static_cast<int64_t*>(on.z->data) + piece.base[2];
-    kernel.kept = Offsets<3, uint32_t>(piece);
+    begin_piece(&kernel, on, piece);
     return run_outputs(stream, kernel, op, kernels, axes, on.workspace);
   });
 }

@@ -8,9 +8,9 @@
 namespace dt::cuda {
 
 constexpr int kShortThreads = 256;
-constexpr int kShortKept = 8;  // elements of a row that a thread has
-constexpr int kLongestShortRow = 64;
-constexpr int kTilePackets = 4;  // that a thread moves
+constexpr int kShortKept = 8;         // elements of a row that a thread has
+constexpr int kLongestShortRow = 64;  // longer ones are mostly whole packets
+constexpr int kTilePackets = 4;       // that a thread moves
 
 template <class T>
 constexpr int kTileElements = kShortThreads* kTilePackets* kPacketWidth<T>;
