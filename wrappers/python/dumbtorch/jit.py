@@ -20,7 +20,7 @@ __getattr__ = _missing.getattr_of(__name__)
 Attribute = namedtuple("Attribute", "value type")
 
 
-def script(obj, *unused, **settings):
+def script(obj, *others, **settings):
     """The function, class or module itself."""
     return obj
 
