@@ -9,12 +9,12 @@
 #include <type_traits>
 
 #include "kernels/cuda/bucketed_sums.cuh"
+#include "kernels/cuda/fixed_sums.cuh"
 #include "kernels/cuda/index_move.h"
 #include "kernels/cuda/owned_sums.cuh"
 #include "kernels/cuda/radix_sort.cuh"
 #include "kernels/cuda/scratch.h"
 #include "kernels/cuda/sorted_writes.cuh"
-#include "kernels/cuda/span_sums.cuh"
 #include "kernels/cuda/split_plan.cuh"
 #include "kernels/cuda/types.cuh"
 #include "kernels/cuda/winning_writes.cuh"
@@ -315,9 +315,8 @@ int32_t add_owned(const dt_stream* stream, const calls::Call& call, const SplitP
 
 // ---- with repeats: about as many positions as destinations
 
-bool can_fill_buckets(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes) {
-  return can_launch_together(stream->device) && split.is_small() &&
-         split.positions.selectors <= 2 &&
+bool can_fill_buckets(const SplitPlan& split, int64_t element_bytes) {
+  return split.is_small() && split.positions.selectors <= 2 &&
          Buckets::serve(split.positions.count(), split.extent, split.slice.count * element_bytes);
 }
 
@@ -345,16 +344,46 @@ int32_t add_in_buckets(const dt_stream* stream, const calls::Call& call, const S
   return launch_together(stream, sum_in_buckets<Sums>, kBucketBlocks, kBucketThreads, sums);
 }
 
+// ---- with repeats: many single elements
+
+// Whether sums of such elements can be whole numbers of 64 bits.
+constexpr bool can_be_fixed(int64_t element_bytes, bool is_float) {
+  constexpr int64_t kAtomic = sizeof(uint32_t);
+  return is_float ? element_bytes <= int64_t{sizeof(float)} : element_bytes >= kAtomic;
+}
+
+// `clear_bytes`: see accumulate.
+template <class T, class Op>
+int32_t add_fixed(const dt_stream* stream, const calls::Call& call, const SplitPlan& split, T* y,
+                  const Values<T>& values, const Op& op, int64_t clear_bytes) {
+  const Terms<T, Op> terms(split, Complaint(stream, call), values, op);
+  T* const lowest = y + split.lowest * split.unit;
+  bool fresh = false;
+  if constexpr (kIsFloat<T>) fresh = is_made_of_slices(split, clear_bytes, sizeof(T));
+  if (!fresh) {
+    if (const int32_t code = clear(stream, y, clear_bytes)) return code;
+  }
+  if constexpr (kIsFloat<T>) {
+    Scratch memory(call.workspace);
+    return add_floats(stream, lowest, terms, FixedBuffers(&memory, stream, split), fresh);
+  } else {
+    return add_integers(stream, lowest, terms);
+  }
+}
+
 // ---- with repeats: the choice
 
-// The ways to add up what is written through indices, the first that fits. Buckets and spans are
-// worth their code for floats only.
-enum class Way { kOwned, kBuckets, kSpans, kSorted };
+// The ways to add up what is written through indices, the first that fits. Buckets are worth their
+// code for floats only.
+enum class Way { kOwned, kFixed, kBuckets, kSorted };
 
 Way way_of(const dt_stream* stream, const SplitPlan& split, int64_t element_bytes, bool is_float) {
   if (can_own(split, element_bytes)) return Way::kOwned;
-  if (is_float && can_fill_buckets(stream, split, element_bytes)) return Way::kBuckets;
-  return is_float && can_sum_spans(split, element_bytes) ? Way::kSpans : Way::kSorted;
+  const bool together = can_launch_together(stream->device);
+  if (can_be_fixed(element_bytes, is_float) && can_add_fixed(split) && (together || !is_float))
+    return Way::kFixed;
+  return is_float && together && can_fill_buckets(split, element_bytes) ? Way::kBuckets
+                                                                        : Way::kSorted;
 }
 
 // f(uint32_t()) or f(uint64_t()), whatever holds keys and positions.
@@ -411,11 +440,8 @@ int32_t accumulate(const dt_stream* stream, const calls::Call& call, const Index
   }
   const SplitPlan split = split_plan(plan);
   const Way way = way_of(stream, split, sizeof(T), kIsFloat<T>);
-  if constexpr (kIsFloat<T> && sizeof(T) <= sizeof(float)) {
-    if (way == Way::kSpans) {
-      const int32_t code = clear(stream, y, clear_bytes);
-      return code != DT_KERNEL_OK ? code : add_in_spans(stream, call, split, y, values, op);
-    }
+  if constexpr (can_be_fixed(sizeof(T), kIsFloat<T>)) {
+    if (way == Way::kFixed) return add_fixed(stream, call, split, y, values, op, clear_bytes);
   }
   if (way != Way::kSorted)
     return accumulate_unsorted(stream, call, split, way, y, values, op, clear_bytes);
@@ -549,8 +575,8 @@ int64_t write_indexed_workspace(const dt_stream* stream, const IndexPlan& plan,
     buckets_of(&memory, split, bytes);
     return memory.used();
   }
-  if (way == Way::kSpans) {
-    SpanBuffers(&memory, SpanShape(split));
+  if (way == Way::kFixed) {
+    if (is_floating(indexed.dtype)) FixedBuffers(&memory, stream, split);
     return memory.used();
   }
   visit_word(split, [&](auto word) {

@@ -17,6 +17,9 @@ SHAPES = [  # positions, destinations, slice
     (30000, 30000, (2, 5)),
     (6000, 12000, (130,)),
     (5200, 2600, (700,)),
+    (140000, 50000, ()),  # whole numbers, as the next two
+    (150000, 300000, ()),
+    (70000, 30000, (7,)),
 ]
 
 
@@ -74,6 +77,76 @@ def test_gradient_of_rows(dtype, how, device):
     y = x[dt.tensor(index, device=device)]
     (got,) = dt.autograd.grad(y, x, dt.tensor(g, device=device).to(getattr(dt, dtype)))
     assert_close(got, want, magnitude, dtype)
+
+
+def magnitudes(random, positions):
+    """Numbers over all of float32's range, below the normal ones too, each place's of one kind."""
+    index = random.integers(0, 1000, positions)
+    scale = np.linspace(-44, 32, 1000).round()[index]
+    return index, (random.normal(size=positions) * 10.0**scale).astype(np.float32)
+
+
+@on_both
+def test_sums_over_the_whole_range(device):
+    random = np.random.default_rng(11)
+    index, x = magnitudes(random, 200000)
+    index[:1000], x[:1000] = np.arange(1000), 0
+    want, magnitude = np.zeros(1000), np.zeros(1000)
+    np.add.at(want, index, x.astype(np.float64))
+    np.add.at(magnitude, index, abs(x.astype(np.float64)))
+    got = dt.zeros(1000, device=device).index_add_(
+        0, dt.tensor(index, device=device), dt.tensor(x, device=device)
+    )
+    assert (abs(got.double().cpu().numpy() - want) <= 2e-6 * magnitude + 2**-149).all()
+
+
+@on_both
+def test_sums_that_are_not_finite(device):
+    """Beside PyTorch's rules: inf stays, inf and -inf and NaN are NaN, -0 and -0 are -0."""
+    x, y = dt.ones(140000), dt.zeros(140000)
+    index = dt.arange(140000) // 4 * 4
+    x[0], x[5], x[8], x[9], x[14] = (
+        float("inf"),
+        float("-inf"),
+        float("inf"),
+        -float("inf"),
+        float("nan"),
+    )
+    x[16:20], y[16] = -0.0, -0.0
+    x[20:24], y[20] = dt.tensor([-0.0, 0.0, -0.0, -0.0]), -0.0
+    y[28] = float("inf")
+    got = y.to(device).index_add_(0, index.to(device), x.to(device)).cpu()
+    assert got[0] == float("inf") and got[4] == -float("inf")
+    assert got[8].isnan() and got[12].isnan()
+    assert got[16] == 0 and got[16].signbit() and not got[20].signbit()
+    assert got[28] == float("inf") and got[32] == 4 and got[33] == 0
+
+
+@on_both
+@pytest.mark.parametrize("how", ["drawn", "one", "crowds", "sorted"])
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "int16"])
+def test_sums_of_integers(dtype, how, device):
+    """Exactly, modulo 2^bits."""
+    random = np.random.default_rng(5)
+    index = chosen(how, 140000, 60000, random)
+    if how == "sorted":
+        index.sort()
+    info = np.iinfo(dtype)
+    x = random.integers(info.min, info.max, (140000, 2), dtype=dtype)
+    want = np.full((60000, 2), 3, dtype)
+    np.add.at(want, index, x)
+    got = dt.full((60000, 2), 3, dtype=getattr(dt, dtype), device=device)
+    got.index_add_(0, dt.tensor(index, device=device), dt.tensor(x, device=device))
+    assert (got.cpu().numpy() == want).all()
+
+
+@on_both
+def test_bad_indices_among_many_add_nothing(device):
+    index = dt.arange(140000, device=device) % 50000
+    index[77] = 50000
+    with pytest.raises((IndexError, RuntimeError)):
+        dt.zeros(50000, device=device).index_add_(0, index, dt.ones(140000, device=device))
+        dt.cuda.synchronize()
 
 
 @needs_gpu
