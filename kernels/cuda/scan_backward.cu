@@ -62,7 +62,7 @@ struct Products {
   }
   __device__ __forceinline__ void store(const Lines& lines, int64_t k, double factor,
                                         double s) const {
-    gx[k * lines.stride[0]] = static_cast<T>(static_cast<Widened<T>>(factor * s));
+    gx[k * lines.stride[0]] = static_cast<T>(static_cast<Widened<T>>(factor == 0 ? 0 : factor * s));
   }
 };
 
