@@ -95,6 +95,7 @@ struct Sweep {
 };
 
 constexpr double kEpsilon = 0x1p-52;
+constexpr double kTiny = 0x1p-966;  // what is negligible beside nothing
 // Steps for one number of a spectrum, of each number that it has: the first may take as many as all
 // do, since those behind it converge on the way.
 constexpr int64_t kMostTries = 30;
@@ -126,7 +127,7 @@ struct Tridiagonal {
       const int64_t l = sweep->place;
       int64_t last = l;
       while (last + 1 < n &&
-             magnitude(e[last]) > epsilon * (magnitude(d[last]) + magnitude(d[last + 1])))
+             magnitude(e[last]) > kTiny + epsilon * (magnitude(d[last]) + magnitude(d[last + 1])))
         ++last;
       if (last == l) continue;
       if (++sweep->tries > kMostTries * n) sweep->failed = l + 1;
@@ -174,7 +175,6 @@ struct Bidiagonal {
 
   // The next step on what is left, the first `place` singular values.
   DT_MATH void next_sweep() const {
-    constexpr double kTiny = 0x1p-966;
     sweep->count[0] = sweep->count[1] = 0;
     for (; sweep->place > 0; --sweep->place, sweep->tries = 0) {
       const int64_t p = sweep->place;

@@ -88,6 +88,22 @@ struct Bernoulli : Call {
         p(call->floats[0]) {}
 };
 
+// A shortcut, see run_shortcut: 1 where u < p, else 0, u as of uniform; p contiguous and of y's
+// dtype.
+struct BernoulliEach : Call {
+  const dt_view& y;
+  const dt_view& state;
+  const dt_view& p;
+  int64_t advance;
+
+  explicit BernoulliEach(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        state(call->in[0]),
+        p(call->in[1]),
+        advance(call->ints[0]) {}
+};
+
 // y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
 // -1 throughout a row whose weights are no distribution. A backend need not have it, nor for rows
 // and choices of every number.
@@ -161,6 +177,7 @@ int32_t normal(const dt_stream* stream, const calls::Normal& call);
 int32_t randint(const dt_stream* stream, const calls::Randint& call);
 int32_t random_keys(const dt_stream* stream, const calls::RandomKeys& call);
 int32_t bernoulli(const dt_stream* stream, const calls::Bernoulli& call);
+int32_t bernoulli_each(const dt_stream* stream, const calls::BernoulliEach& call);
 int32_t choose(const dt_stream* stream, const calls::Choose& call);
 int64_t choose_workspace(const dt_stream* stream, const calls::Choose& call);
 int32_t poisson(const dt_stream* stream, const calls::Poisson& call);
@@ -176,6 +193,7 @@ int32_t normal(const dt_stream* stream, const calls::Normal& call);
 int32_t randint(const dt_stream* stream, const calls::Randint& call);
 int32_t random_keys(const dt_stream* stream, const calls::RandomKeys& call);
 int32_t bernoulli(const dt_stream* stream, const calls::Bernoulli& call);
+int32_t bernoulli_each(const dt_stream* stream, const calls::BernoulliEach& call);
 int32_t choose(const dt_stream* stream, const calls::Choose& call);
 int32_t poisson(const dt_stream* stream, const calls::Poisson& call);
 int32_t binomial(const dt_stream* stream, const calls::Binomial& call);

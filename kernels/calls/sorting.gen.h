@@ -124,8 +124,10 @@ int32_t order_statistic(const dt_stream* stream, const calls::OrderStatistic& ca
 int64_t order_statistic_workspace(const dt_stream* stream, const calls::OrderStatistic& call);
 // The largest.
 int32_t cummax(const dt_stream* stream, const calls::ExtremumScan& call);
+int64_t cummax_workspace(const dt_stream* stream, const calls::ExtremumScan& call);
 // The smallest.
 int32_t cummin(const dt_stream* stream, const calls::ExtremumScan& call);
+int64_t cummin_workspace(const dt_stream* stream, const calls::ExtremumScan& call);
 int32_t searchsorted(const dt_stream* stream, const calls::Searchsorted& call);
 int32_t count_bins(const dt_stream* stream, const calls::CountBins& call);
 

@@ -160,6 +160,11 @@ int32_t kernels::exponential(const dt_stream*, const calls::Exponential&) {
   return DT_KERNEL_UNSUPPORTED;
 }
 
+// A comparison is vector code, too.
+int32_t kernels::bernoulli_each(const dt_stream*, const calls::BernoulliEach&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+
 int32_t kernels::normal(const dt_stream* stream, const calls::Normal& call) {
   return draw_floating(stream, call);
 }

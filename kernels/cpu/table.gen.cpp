@@ -91,6 +91,7 @@ void add_kernels(dt_registry* registry) {
   add<run<Randint, kernels::randint>>(registry, "randint");
   add<run<RandomKeys, kernels::random_keys>>(registry, "random_keys");
   add<run<Bernoulli, kernels::bernoulli>>(registry, "bernoulli");
+  add<run<BernoulliEach, kernels::bernoulli_each>>(registry, "bernoulli_each");
   add<run<Choose, kernels::choose>, workspace<Choose, kernels::choose_workspace>>(registry, "choose");
   add<run<Poisson, kernels::poisson>>(registry, "poisson");
   add<run<Binomial, kernels::binomial>>(registry, "binomial");

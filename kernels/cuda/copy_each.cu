@@ -16,7 +16,9 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int kPairs = 32, kAxes = 3, kThreads = 256;
+// Pairs of one launch, and of one whose parameters are sent in half a microsecond less.
+constexpr int kPairs = 32, kFewPairs = 4;
+constexpr int kAxes = 3, kThreads = 256;
 
 // What a thread has on the way before it writes, in units: wide ones fill more of the memory's
 // time.
@@ -32,11 +34,12 @@ struct Box {
   int64_t y_stride[kAxes], x_stride[kAxes];
 };
 
+template <int kMost>
 struct Boxes {
   int n = 0;
   bool in_turn;  // all have as many blocks: block i belongs to box i % n, so that all advance alike
-  uint32_t first_block[kPairs + 1];
-  Box box[kPairs];
+  uint32_t first_block[kMost];
+  Box box[kMost];
 };
 
 struct Share {
@@ -44,7 +47,8 @@ struct Share {
   uint32_t block;  // of that box
 };
 
-__device__ __forceinline__ Share share_of(const Boxes& call, uint32_t block) {
+template <int kMost>
+__device__ __forceinline__ Share share_of(const Boxes<kMost>& call, uint32_t block) {
   if (call.in_turn) {
     const uint32_t turn = block / static_cast<uint32_t>(call.n);
     return {static_cast<int>(block - turn * static_cast<uint32_t>(call.n)), turn};
@@ -57,8 +61,9 @@ __device__ __forceinline__ Share share_of(const Boxes& call, uint32_t block) {
   return {low, block - call.first_block[low]};
 }
 
-template <int kBytes>
-__global__ void __launch_bounds__(kThreads) copy_each_kernel(const __grid_constant__ Boxes call) {
+template <int kBytes, int kMost>
+__global__ void __launch_bounds__(kThreads)
+    copy_each_kernel(const __grid_constant__ Boxes<kMost> call) {
   begin_kernel();
   using Unit = AccessUnit<kBytes>;
   const Share share = share_of(call, blockIdx.x);
@@ -133,26 +138,35 @@ bool is_box(const dt_view& y, const dt_view& x, int64_t element) {
          y.ndim <= kAxes && numel(y) <= kMaxIndex32 && !is_transpose(y, x);
 }
 
-template <int kBytes>
-int32_t start(const dt_stream* stream, Boxes* call) {
-  static_assert(sizeof(Boxes) <= 4096, "parameters of a kernel");
+template <int kBytes, int kMost>
+int32_t start(const dt_stream* stream, const Boxes<kPairs>& all) {
+  static_assert(sizeof(Boxes<kMost>) <= 4096, "parameters of a kernel");
   const auto blocks_of = [&](int box) {
-    return static_cast<uint32_t>(divide_up(call->box[box].units, kThreads * kUnits<kBytes>));
+    return static_cast<uint32_t>(divide_up(all.box[box].units, kThreads * kUnits<kBytes>));
   };
+  Boxes<kMost> call;
+  call.n = all.n;
+  call.in_turn = true;
   uint32_t blocks = 0;
-  call->in_turn = true;
-  for (int i = 0; i < call->n; ++i) {
-    call->first_block[i] = blocks;
+  for (int i = 0; i < all.n; ++i) {
+    call.box[i] = all.box[i];
+    call.first_block[i] = blocks;
     blocks += blocks_of(i);
-    call->in_turn &= blocks_of(i) == blocks_of(0);
+    call.in_turn &= blocks_of(i) == blocks_of(0);
   }
-  return launch(stream, copy_each_kernel<kBytes>, dim3(blocks), dim3(kThreads), 0, *call);
+  return launch(stream, copy_each_kernel<kBytes, kMost>, dim3(blocks), dim3(kThreads), 0, call);
 }
 
-int32_t start(const dt_stream* stream, Boxes* call, int bytes) {
-  if (bytes == kPacketBytes) return start<kPacketBytes>(stream, call);
+template <int kBytes>
+int32_t start(const dt_stream* stream, const Boxes<kPairs>& boxes) {
+  return boxes.n <= kFewPairs ? start<kBytes, kFewPairs>(stream, boxes)
+                              : start<kBytes, kPairs>(stream, boxes);
+}
+
+int32_t start(const dt_stream* stream, const Boxes<kPairs>& boxes, int bytes) {
+  if (bytes == kPacketBytes) return start<kPacketBytes>(stream, boxes);
   return visit_bytes(bytes, [&](auto unit) {
-    return start<static_cast<int>(sizeof(typename decltype(unit)::type))>(stream, call);
+    return start<static_cast<int>(sizeof(typename decltype(unit)::type))>(stream, boxes);
   });
 }
 
@@ -165,7 +179,7 @@ int32_t kernels::copy_each(const dt_stream* stream, const calls::CopyEach& call)
   for (int64_t i = 0; i < call.k; ++i) {
     if (takes(i)) bytes = std::min(bytes, unit_bytes(call.y[i], call.x[i]));
   }
-  Boxes boxes;
+  Boxes<kPairs> boxes;
   int32_t code = DT_KERNEL_OK;
   for (int64_t i = 0; i < call.k && code == DT_KERNEL_OK; ++i) {
     if (!takes(i)) {
@@ -174,10 +188,10 @@ int32_t kernels::copy_each(const dt_stream* stream, const calls::CopyEach& call)
     }
     boxes.box[boxes.n++] = box_of(call.y[i], call.x[i], bytes);
     if (boxes.n < kPairs) continue;
-    code = start(stream, &boxes, bytes);
+    code = start(stream, boxes, bytes);
     boxes.n = 0;
   }
-  return boxes.n > 0 && code == DT_KERNEL_OK ? start(stream, &boxes, bytes) : code;
+  return boxes.n > 0 && code == DT_KERNEL_OK ? start(stream, boxes, bytes) : code;
 }
 
 }  // namespace dt::cuda

@@ -1,9 +1,10 @@
 // Factorisations of matrices, in double precision: a block of threads works on one matrix at a time
-// in device memory, or a warp on a small one in shared memory.
+// in device memory, or a warp or a part of one on a small one in shared memory.
 #include "kernels/cuda/factor_spectrum.h"
 
 #include <algorithm>
 
+#include "kernels/cuda/jacobi.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/team.cuh"
 
@@ -12,13 +13,13 @@ namespace {
 
 constexpr int kBlockThreads = 256;
 constexpr int64_t kMostScratch = int64_t{1} << 28;  // bytes, unless one matrix needs more
-// Warps with a matrix each, and the numbers that it needs at most: they lie in shared memory, and
-// such a warp waits for nobody.
-constexpr int kWarps = 4;
-constexpr int64_t kWarpScratch = 1536;
+// Warps of a block whose matrices lie in shared memory, and the numbers that one needs at most: of
+// a warp, and of a few lanes, which are as many as a matrix of 8x8 has rows. Both fit in 48 kB.
+constexpr int kWarps = 4, kFewLanes = 8;
+constexpr int64_t kWarpScratch = 1535, kFewScratch = 2 * kFewLanes * kFewLanes + 2 * kFewLanes;
 constexpr int64_t kWarpsOfProcessor = 64;
 
-// The threads that work on one matrix: a warp or a block.
+// The threads that work on one matrix: a part of a warp, or a block.
 template <int kThreads>
 class Threads {
  public:
@@ -94,12 +95,19 @@ class Threads {
     return threadIdx.x % kThreads;
   }
   __device__ static void wait() {
-    if constexpr (kThreads == kWarp)
-      __syncwarp();
-    else
+    if constexpr (kThreads > kWarp) {
       __syncthreads();
+    } else {
+      const unsigned team = 0xffffffffu >> (kWarp - kThreads);
+      __syncwarp(team << (threadIdx.x % kWarp / kThreads * kThreads));
+    }
   }
 };
+
+template <class Problem>
+bool fits_warp(const Problem& problem) {
+  return problem.scratch() <= kWarpScratch;
+}
 
 template <class Problem>
 __global__ void __launch_bounds__(kBlockThreads)
@@ -110,22 +118,27 @@ __global__ void __launch_bounds__(kBlockThreads)
     problem.solve(team, n, scratch + blockIdx.x * problem.scratch());
 }
 
+// The numbers from one team's memory to the next one's: odd, so that teams of a warp, which are at
+// the same place of theirs, use different banks.
 template <class Problem>
-__global__ void __launch_bounds__(kWarps* kWarp)
-    solve_by_warps(const __grid_constant__ Problem problem, int64_t matrices) {
-  begin_kernel();
-  extern __shared__ double memory[];
-  Threads<kWarp> team;
-  const int64_t warp = threadIdx.x / kWarp, step = int64_t{gridDim.x} * kWarps;
-  for (int64_t n = int64_t{blockIdx.x} * kWarps + warp; n < matrices; n += step) {
-    problem.solve(team, n, memory + warp * problem.scratch());
-    __syncwarp();
-  }
+__host__ __device__ int64_t stride_of(const Problem& problem) {
+  return problem.scratch() | 1;
 }
 
-template <class Problem>
-bool fits_warp(const Problem& problem) {
-  return problem.scratch() <= kWarpScratch;
+// A team beyond the last matrix repeats that one, since lanes of a warp exchange what they have
+// found together.
+template <int kLanes, class Problem>
+__global__ void __launch_bounds__(kWarps* kWarp)
+    solve_by_lanes(const __grid_constant__ Problem problem, int64_t matrices) {
+  begin_kernel();
+  extern __shared__ double memory[];
+  constexpr int64_t kTeams = kWarps * kWarp / kLanes;
+  Threads<kLanes> team;
+  const int64_t own = threadIdx.x / kLanes, last = matrices - 1;
+  for (int64_t n = blockIdx.x * kTeams; n < matrices; n += gridDim.x * kTeams) {
+    problem.solve(team, factor::least(n + own, last), memory + own * stride_of(problem));
+    __syncwarp();
+  }
 }
 
 template <class Problem>
@@ -135,16 +148,22 @@ int64_t blocks_for(const dt_stream* stream, const Problem& problem) {
   return std::min(problem.matrices(), std::max<int64_t>(1, most));
 }
 
+template <int kLanes, class Problem>
+int32_t solve_by(const dt_stream* stream, const Problem& problem) {
+  constexpr int64_t kTeams = kWarps * kWarp / kLanes;
+  const int64_t matrices = problem.matrices();
+  const int64_t most = kWarpsOfProcessor / kWarps * multiprocessors(stream->device);
+  const auto blocks = static_cast<unsigned>(std::min(divide_up(matrices, kTeams), most));
+  return launch(stream, solve_by_lanes<kLanes, Problem>, dim3(blocks), dim3(kWarps * kWarp),
+                static_cast<size_t>(kTeams * stride_of(problem)) * sizeof(double), problem,
+                matrices);
+}
+
 template <class Problem>
 int32_t solve(const dt_stream* stream, const Problem& problem, void* workspace) {
   const int64_t matrices = problem.matrices();
-  if (fits_warp(problem)) {
-    const int64_t warps = std::min(matrices, kWarpsOfProcessor * multiprocessors(stream->device));
-    return launch(stream, solve_by_warps<Problem>,
-                  dim3(static_cast<unsigned>(divide_up(warps, kWarps))), dim3(kWarps * kWarp),
-                  static_cast<size_t>(kWarps * problem.scratch()) * sizeof(double), problem,
-                  matrices);
-  }
+  if (problem.scratch() <= kFewScratch) return solve_by<kFewLanes>(stream, problem);
+  if (fits_warp(problem)) return solve_by<kWarp>(stream, problem);
   return launch(stream, solve_by_blocks<Problem>,
                 dim3(static_cast<unsigned>(blocks_for(stream, problem))), dim3(kBlockThreads), 0,
                 problem, matrices, static_cast<double*>(workspace));
@@ -160,10 +179,11 @@ int64_t workspace_of(const dt_stream* stream, const Problem& problem) {
 
 #define DT_FACTOR_KERNEL(NAME, CALL, PROBLEM)                                           \
   int32_t kernels::NAME(const dt_stream* stream, const calls::CALL& call) {             \
+    if (takes_jacobi(call)) return jacobi(stream, call);                                \
     return solve(stream, factor::PROBLEM(call), call.workspace);                        \
   }                                                                                     \
   int64_t kernels::NAME##_workspace(const dt_stream* stream, const calls::CALL& call) { \
-    return workspace_of(stream, factor::PROBLEM(call));                                 \
+    return takes_jacobi(call) ? 0 : workspace_of(stream, factor::PROBLEM(call));        \
   }
 DT_FACTOR_KERNELS(DT_FACTOR_KERNEL)
 #undef DT_FACTOR_KERNEL

@@ -13,14 +13,14 @@ DT_MATH double make_reflector(double* x, int64_t step, int64_t n) {
   double largest = magnitude(x[0]), sum = 0;
   for (int64_t i = 1; i < n; ++i)
     largest = magnitude(x[i * step]) > largest ? magnitude(x[i * step]) : largest;
-  const double scale = largest > 0 ? largest : 1.0;
+  // In parts of the largest element, which may be as small as numbers are.
+  const double scale = largest > 0 && !math::isinf(largest) ? largest : 1.0;
   for (int64_t i = 1; i < n; ++i) sum += (x[i * step] / scale) * (x[i * step] / scale);
-  if (sum == 0 && !math::isinf(scale)) return 0;
-  const double alpha = x[0], first = alpha / scale;
-  const double norm = math::isinf(scale) ? scale : scale * math::sqrt(first * first + sum);
+  if (sum == 0) return 0;
+  const double alpha = x[0] / scale, norm = math::sqrt(alpha * alpha + sum);
   const double beta = alpha < 0 ? norm : -norm;
-  for (int64_t i = 1; i < n; ++i) x[i * step] /= alpha - beta;
-  x[0] = beta;
+  for (int64_t i = 1; i < n; ++i) x[i * step] = x[i * step] / scale / (alpha - beta);
+  x[0] = beta * scale;
   return (beta - alpha) / beta;
 }
 

@@ -51,7 +51,7 @@ struct Uniform {
   }
 };
 
-// In the steps, and so the numbers, of an op for each.
+// -log1p(-u): 1 - u is exact.
 template <class T>
 struct Exponential {
   using Value = T;
@@ -61,7 +61,7 @@ struct Exponential {
     constexpr T kLeast = sizeof(T) == 8 ? T(0x1p-53) : T(0x1p-24);
 #pragma unroll
     for (int i = 0; i < kPerBlock<Bits>; ++i) {
-      const T value = -math::log1p(-philox::uniform(words.bits[i]));
+      const T value = -math::log(T(1) - philox::uniform(words.bits[i]));
       y[i] = value < kLeast ? kLeast : value;
       if (lambd != T(1)) y[i] /= lambd;  // division is dear, and most calls have none
     }
@@ -115,25 +115,51 @@ struct Bernoulli {
   }
 };
 
+// An input beside what is drawn: those of its elements that a block's numbers are for.
+template <class T, int kValues>
+struct Beside {
+  const T* x;
+  bool aligned;
+
+  explicit Beside(const dt_view& view)
+      : x(static_cast<const T*>(view.data)),
+        aligned(is_aligned(view.data, alignof(Packet<T, kValues>))) {}
+
+  __device__ __forceinline__ Packet<T, kValues> at(int64_t first, int64_t n) const {
+    if (aligned && first + kValues <= n) return load_packet<kValues>(x + first);
+    Packet<T, kValues> in = {};
+#pragma unroll
+    for (int i = 0; i < kValues; ++i) {
+      if (first + i < n) in.value[i] = x[first + i];
+    }
+    return in;
+  }
+};
+
+template <class T>
+struct BernoulliEach {
+  using Value = T;
+  using Bits = dt::Bits<sizeof(T)>;
+  Beside<T, kPerBlock<Bits>> p;
+  __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t first,
+                                       int64_t n) const {
+    const auto chance = p.at(first, n);
+#pragma unroll
+    for (int i = 0; i < kPerBlock<Bits>; ++i)
+      y[i] = philox::uniform(words.bits[i]) < chance.value[i];
+  }
+};
+
 template <class T>
 struct Dropout {
   using Value = T;
   using Bits = uint32_t;
-  const T* x;
-  bool is_aligned;
+  Beside<T, 4> x;
   T scale;
   int32_t limit;
   __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t first,
                                        int64_t n) const {
-    Packet<T, 4> in = {};
-    if (is_aligned && first + 4 <= n) {
-      in = load_packet<4>(x + first);
-    } else {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        if (first + i < n) in.value[i] = x[first + i];
-      }
-    }
+    const Packet<T, 4> in = x.at(first, n);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const bool keeps = static_cast<int32_t>(words.bits[i] >> 8) >= limit;
@@ -251,13 +277,20 @@ int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call
   return draw(stream, call, Bernoulli{philox::threshold(call.p)});
 }
 
+int32_t kernels::bernoulli_each(const dt_stream* stream, const calls::BernoulliEach& call) {
+  return visit_floating(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using Maker = BernoulliEach<T>;
+    return draw(stream, call, Maker{decltype(Maker::p)(call.p)});
+  });
+}
+
 int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
   return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const double p = call.p;
-    const void* x = call.x.data;
-    const Dropout<T> maker = {static_cast<const T*>(x), is_aligned(x, alignof(Packet<T, 4>)),
-                              static_cast<T>(p < 1 ? 1 / (1 - p) : 0), philox::threshold(p)};
+    const Dropout<T> maker = {Beside<T, 4>(call.x), static_cast<T>(p < 1 ? 1 / (1 - p) : 0),
+                              philox::threshold(p)};
     return draw(stream, call, maker);
   });
 }

@@ -162,7 +162,18 @@ struct FromItself {
   }
 };
 
-// x and y with as few dimensions as they can have.
+// A sum of two, which is read as fast as any two operands.
+struct FromTwo {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T>
+  static DT_FN T y(const T*, T first, T second) {
+    return T(0) + first + second;
+  }
+};
+
+// x and y with as few dimensions as they can have; x is its first element of each result.
 struct Alone {
   dt_view x, y;
   bool dense;  // along the last dimension: otherwise the engine goes through memory no worse
@@ -180,6 +191,23 @@ struct Alone {
 
 bool are_alone(const ReduceOperands& on) {
   return numel(on.x) > 0 && numel(on.x) == numel(on.y) && Alone(on).dense;
+}
+
+// Whether results are sums of two elements, and lie as those do.
+bool are_pairs(const ReduceOperands& on) {
+  const ReduceAxes axes = reduce_axes(on);
+  return axes.reduced.n == 1 && axes.reduced.size[0] == 2 && axes.kept.n > 0 && Alone(on).dense;
+}
+
+int32_t add_pairs(const dt_stream* stream, const ReduceOperands& on, int32_t compute) {
+  const Alone first(on);
+  dt_view pair[2] = {first.x, first.x};
+  pair[1].data = static_cast<char*>(pair[0].data) +
+                 reduce_axes(on).reduced.stride[0][0] * bytes_of(on.x.dtype);
+  return visit_compute(compute, [&](auto type) {
+    return run_pointwise(stream, &first.y, pair,
+                         pointwise_of<FromTwo, typename decltype(type)::type>());
+  });
 }
 
 template <class F>
@@ -215,8 +243,11 @@ int32_t reduce_numbers(const dt_stream* stream, const calls::Reduction& call, Fi
 int32_t add_up(const dt_stream* stream, const calls::Reduction& call, Finish finish,
                int64_t* bytes) {
   const ReduceOperands on = operands_of(call);
-  if (!are_alone(on)) return reduce_numbers<Sum, uint64_t>(stream, call, finish, bytes);
-  return bytes ? DT_KERNEL_OK : map_alone<FromZero>(stream, on, call.compute);
+  const bool alone = are_alone(on), pairs = finish.kind == Finish::kNone && are_pairs(on);
+  if (!alone && !pairs) return reduce_numbers<Sum, uint64_t>(stream, call, finish, bytes);
+  if (bytes) return DT_KERNEL_OK;
+  return alone ? map_alone<FromZero>(stream, on, call.compute)
+               : add_pairs(stream, on, call.compute);
 }
 
 int32_t plan_sum(const dt_stream* stream, const calls::Reduction& call, int64_t* bytes) {

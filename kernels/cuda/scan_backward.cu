@@ -36,6 +36,11 @@ struct Lines {
   Step* totals;  // of chunks: [lines][chunks], or [chunks][lines] of lines side by side
 };
 
+// 0 stays 0 beside what has overflowed.
+__device__ __forceinline__ double product(double a, double b) {
+  return a == 0 || b == 0 ? 0 : a * b;
+}
+
 // ---- the two gradients
 
 // Of a running product: c is x, and f the product of those before.
@@ -58,11 +63,11 @@ struct Products {
     return k > 0 ? widen(y[(k - 1) * lines.stride[3]]) : 1;
   }
   static __device__ __forceinline__ double apply(const Step& step, double s) {
-    return step.plus + step.times * s;
+    return step.plus + product(step.times, s);
   }
   __device__ __forceinline__ void store(const Lines& lines, int64_t k, double factor,
                                         double s) const {
-    gx[k * lines.stride[0]] = static_cast<T>(static_cast<Widened<T>>(factor * s));
+    gx[k * lines.stride[0]] = static_cast<T>(static_cast<Widened<T>>(product(factor, s)));
   }
 };
 
@@ -98,7 +103,7 @@ struct Choices {
 
 template <class Kind>
 __device__ __forceinline__ Step join(const Step& before, const Step& step) {
-  return {step.times * before.times, Kind::apply(step, before.plus)};
+  return {product(step.times, before.times), Kind::apply(step, before.plus)};
 }
 
 // ---- teams

@@ -93,6 +93,7 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Randint, kernels::randint>>(registry, "randint");
   add_captured<run<RandomKeys, kernels::random_keys>>(registry, "random_keys");
   add_captured<run<Bernoulli, kernels::bernoulli>>(registry, "bernoulli");
+  add_captured<run<BernoulliEach, kernels::bernoulli_each>>(registry, "bernoulli_each");
   add_captured<run<Choose, kernels::choose>>(registry, "choose");
   add_captured<run<Poisson, kernels::poisson>>(registry, "poisson");
   add_captured<run<Binomial, kernels::binomial>>(registry, "binomial");
@@ -116,8 +117,8 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<ScanBackward, kernels::scan_backward>, workspace<ScanBackward, kernels::scan_backward_workspace>>(registry, "scan_backward");
   add_captured<run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>>(registry, "sort");
   add_captured<run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>>(registry, "order_statistic");
-  add_captured<run<ExtremumScan, kernels::cummax>>(registry, "cummax");
-  add_captured<run<ExtremumScan, kernels::cummin>>(registry, "cummin");
+  add_captured<run<ExtremumScan, kernels::cummax>, workspace<ExtremumScan, kernels::cummax_workspace>>(registry, "cummax");
+  add_captured<run<ExtremumScan, kernels::cummin>, workspace<ExtremumScan, kernels::cummin_workspace>>(registry, "cummin");
   add_captured<run<Searchsorted, kernels::searchsorted>>(registry, "searchsorted");
   add_captured<run<CountBins, kernels::count_bins>>(registry, "count_bins");
   add_captured<run<GridSample, kernels::grid_sample>>(registry, "grid_sample");

@@ -193,3 +193,90 @@ def test_what_small_singular_matrices_say():
     z = a @ np.swapaxes(a, -1, -2) + np.eye(5) * np.array([1, -30, 1, -1.0])[:, None, None]
     mine = dt.linalg.cholesky_ex(here(z))[1].cpu().numpy()
     assert mine.tolist() == torch.linalg.cholesky_ex(torch.from_numpy(z))[1].tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "bool"])
+@pytest.mark.parametrize(
+    "shape", [(4095,), (4096,), (300_001,), (3, 70_001), (2, 2, 5000), (600, 4100)]
+)
+def test_best_so_far_of_rows_cut_into_chunks(shape, dtype):
+    rng = np.random.default_rng(9)
+    x = rng.integers(-40, 41, shape).astype(dtype)
+    if x.dtype.kind == "f":
+        x[..., 4000], x[..., 100:4000] = np.nan if x.ndim == 1 else 50, -0.0
+    for name in ("cummax", "cummin"):
+        mine = getattr(here(x), name)(-1)
+        for a, b in zip(mine, getattr(torch.from_numpy(x), name)(-1), strict=True):
+            assert np.array_equal(a.cpu().numpy(), b.numpy(), equal_nan=x.dtype.kind == "f")
+
+
+@pytest.mark.parametrize(
+    "shape, dim", [((5, 7), 1), ((60, 300), 0), ((60, 300), 1), ((3, 40, 5), 1), ((1, 400), 1)]
+)
+def test_gradient_of_a_product_with_zeros(shape, dim):
+    rng = np.random.default_rng(10)
+    x = (1 + rng.standard_normal(shape) / 10).astype(np.float32)
+    lines = np.moveaxis(x, dim, -1).reshape(-1, shape[dim])
+    if len(lines) > 2:
+        lines[1, 3], lines[2, 1], lines[2, 4] = 0, 0, 0
+    x = np.ascontiguousarray(np.moveaxis(lines.reshape(np.moveaxis(x, dim, -1).shape), -1, dim))
+    g = rng.standard_normal(x.prod(dim).shape).astype(np.float32)
+    mine = gradient(dt, lambda x: x.prod(dim), here(x), here(g))
+    theirs = gradient(
+        torch, lambda x: x.prod(dim), torch.from_numpy(x).double(), torch.from_numpy(g).double()
+    )
+    np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=1e-6)
+
+
+@needs_gpu
+def test_gradients_behind_a_zero_are_0_where_their_sums_overflow():
+    x = np.array([2.0, 0, *[1e200] * 6])
+    for shape in ((8,), (1, 8), (8, 1)):
+        x = x.reshape(shape)
+        g, dim = np.ones(shape), int(shape[0] == 1)
+        mine = gradient(dt, lambda x, d=dim: x.cumprod(d), here(x), here(g))
+        theirs = gradient(
+            torch, lambda x, d=dim: x.cumprod(d), torch.from_numpy(x), torch.from_numpy(g)
+        )
+        assert np.array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("size, step", [(8, 4), (8, 3), (5, 1), (7, 6), (3, 2)])
+@pytest.mark.parametrize("shape, dim", [((50,), 0), ((3, 41, 4), 1)])
+def test_gradient_of_windows_that_overlap(shape, dim, size, step):
+    rng = np.random.default_rng(11)
+    x = rng.standard_normal(shape)
+    g = rng.standard_normal(torch.from_numpy(x).unfold(dim, size, step).shape)
+    mine = gradient(dt, lambda x: x.unfold(dim, size, step) * 1, here(x), here(g))
+    theirs = gradient(
+        torch, lambda x: x.unfold(dim, size, step) * 1, torch.from_numpy(x), torch.from_numpy(g)
+    )
+    np.testing.assert_allclose(mine, theirs, rtol=1e-14, atol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("n", [1, 3, 1000, 100_003])
+def test_draws_with_chances_are_those_of_the_cpu(n, dtype):
+    p = np.random.default_rng(12).random(n).astype(dtype)
+    p[: n // 10], p[n // 10 : n // 5] = 0, 1
+    drawn = []
+    for x in (dt.from_numpy(p), here(p), here(np.stack([p, p], 1))[:, 1]):
+        dt.manual_seed(13)
+        drawn.append(dt.bernoulli(x).cpu().numpy())
+        assert drawn[-1].dtype == dtype and drawn[0].tolist() == drawn[-1].tolist()
+    assert set(drawn[0]) <= {0, 1} and not drawn[0][: n // 10].any()
+    assert drawn[0][n // 10 : n // 5].all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64", "int32", "bool"])
+@pytest.mark.parametrize("shape", [(2, 5), (2, 70_001), (3, 2, 1000), (2, 3, 7)])
+def test_sums_of_pairs(shape, dtype):
+    x = (np.random.default_rng(14).standard_normal(shape) * 20).astype(dtype)
+    dim, turned = shape.index(2), tuple(reversed(range(len(shape))))
+    for made in (
+        lambda x: x.sum(dim),
+        lambda x: x[..., 1:].sum(dim),
+        lambda x: x.permute(turned).sum(len(shape) - 1 - dim),
+    ):
+        mine, theirs = made(here(x)).cpu().numpy(), made(torch.from_numpy(x)).numpy()
+        assert mine.dtype == theirs.dtype and np.array_equal(mine, theirs)

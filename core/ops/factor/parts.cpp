@@ -153,8 +153,9 @@ namespace {
 
 void check_codes(const Tensor& info, Failed what, const char* function) {
   const Tensor codes = to(info, kCpu);
-  for (int64_t i = 0; i < codes.numel(); ++i) {
-    const int32_t code = codes.data_as<const int32_t>()[i];
+  const auto* all = codes.data_as<const int32_t>();
+  for (int64_t i = 0, n = codes.numel(); i < n; ++i) {
+    const int32_t code = all[i];
     if (code == 0) continue;
     const std::string batch = info.ndim() == 0 ? "" : text("(Batch element ", i, "): ");
     fail_with(what, text(function, ": ", batch), code);

@@ -86,6 +86,29 @@ void fill_bernoulli(const Tensor& x, double p, const Ref<Generator>& generator) 
   });
 }
 
+// 1 where a uniform number is below the element of p.
+Tensor below_chances(const Tensor& p, const Ref<Generator>& generator) {
+  const GradMode no_grad(false);
+  const Tensor y = make_empty(p.sizes(), p.dtype(), p.device());
+  if (p.numel() > 0 && p.dtype() == info(p.dtype()).compute) {
+    const Generator::Draw at = reserve(generator, y);
+    const Tensor chances = contiguous(p);
+    BernoulliEachCall call;
+    call.y = y;
+    call.p = chances;
+    call.state = at.state;
+    call.advance = at.advance;
+    if (run_shortcut(op::bernoulli_each, call)) return y;
+    UniformCall uniform;
+    uniform.low = 0;
+    uniform.high = 1;
+    run_draw(op::uniform, uniform, y, at);
+  } else {
+    fill_uniform(y, 0, 1, generator);
+  }
+  return to_dtype(lt(y, p), p.dtype());
+}
+
 Tensor finish(const Tensor& x, bool requires_grad) {
   if (requires_grad) x.set_requires_grad(true);
   return x;
@@ -160,9 +183,7 @@ Tensor randint_like(const Tensor& input, int64_t low, int64_t high, const Ref<Ge
 Tensor bernoulli(const Tensor& input, const Ref<Generator>& generator) {
   check_floating(input, "bernoulli_tensor_cpu_p_");
   check_probabilities(input);
-  const Tensor u = make_empty(input.sizes(), input.dtype(), input.device());
-  fill_uniform(u, 0, 1, generator);
-  const Tensor y = to_dtype(lt(u, input), input.dtype());
+  const Tensor y = below_chances(input, generator);
   return record("BernoulliBackward0", y, {input},
                 [](BackwardCall& b) { b.results[0] = zeros_like(b.grad()); });
 }

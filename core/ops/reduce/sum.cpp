@@ -7,6 +7,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/ops/reduce/checks.h"
 #include "core/ops/reduce/reduced_dims.h"
+#include "core/ops/reduce/scan_gradient.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/context.h"
 
@@ -52,6 +53,17 @@ Tensor product_by_halves(Tensor x, int d) {
   return x;
 }
 
+// The gradient by x of its product along dimension d: that of the last running product. Undefined
+// where no kernel goes through lines from their ends.
+Tensor product_gradient(const Tensor& grad, const Tensor& x, int d) {
+  const DType wide = info(x.dtype()).compute;
+  if (x.device() == kCpu || x.numel() == 0 || x.dtype() != wide) return {};
+  const GradMode no_grad(false);
+  const Tensor slopes = zeros(x.sizes(), wide, x.device());
+  copy_elements(narrow(slopes, d, x.sizes()[d] - 1, 1), grad);
+  return scan_gradient(slopes, x, cumprod(x, d), d);
+}
+
 }  // namespace
 
 Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType dtype) {
@@ -69,7 +81,13 @@ Tensor prod(const Tensor& input, std::optional<int64_t> dim, bool keepdim, DType
     return reshape(product_by_halves(in[0], d), sizes);
   };
   return record("ProdBackward0", y, {x},
-                [composition, saved = std::vector<Saved>{Saved::input(x)}](BackwardCall& b) {
+                [=, sizes = reduced.kept_sizes,
+                 saved = std::vector<Saved>{Saved::input(x)}](BackwardCall& b) {
+                  if (!b.create_graph) {
+                    const Tensor g = reshape(b.grad(), sizes);
+                    b.results[0] = product_gradient(g, saved[0].get(b.node), d);
+                    if (b.results[0].defined()) return;
+                  }
                   const GradMode grad(true);
                   backward_by_composition(b, saved, composition);
                 });

@@ -60,14 +60,18 @@ Tensor unapply_as_strided(const ViewRecipe& r, const Tensor& grad, const Dims& i
   return reshape(sums, input_sizes);
 }
 
-// Windows that share elements: what each has is added where it was.
+// Windows that share elements: what each has is added where it was, as much at a time as windows
+// have without sharing it.
 Tensor unapply_unfold(const ViewRecipe& r, const Tensor& grad, const Dims& sizes) {
   const Tensor y = zeros(sizes, grad.dtype(), grad.device());
   {
     const GradMode no_grad(false);
-    const int64_t reach = (grad.sizes()[r.dim] - 1) * r.step + 1;
-    for (int64_t k = 0; k < r.start; ++k)
-      add_(slice(y, r.dim, k, k + reach, r.step), select(grad, -1, k));
+    const int64_t size = r.start, reach = (grad.sizes()[r.dim] - 1) * r.step;
+    for (int64_t begin = 0; begin < size; begin += r.step) {
+      const int64_t width = std::min(r.step, size - begin);
+      const Tensor part = slice(y, r.dim, begin, begin + reach + width, 1);
+      add_(unfold(part, r.dim, width, r.step), narrow(grad, -1, begin, width));
+    }
   }
   return record("UnfoldBackwardBackward0", y, {grad},
                 [r](BackwardCall& b) { b.results[0] = apply_recipe(r, b.grad()); });

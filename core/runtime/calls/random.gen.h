@@ -66,6 +66,18 @@ struct BernoulliCall : Operands<1, 1> {
   std::array<double, 1> floats() const { return {{p}}; }
 };
 
+// A shortcut, see run_shortcut: 1 where u < p, else 0, u as of uniform; p contiguous and of y's
+// dtype.
+struct BernoulliEachCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& state = inputs[0];
+  View& p = inputs[1];
+  int64_t advance = 0;
+
+  std::array<int64_t, 1> ints() const { return {{advance}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // y[r, i] = the first j with p[r, 0] + ... + p[r, j] > u[r, i] (1 - 2^-52) times the sum of p[r];
 // -1 throughout a row whose weights are no distribution. A backend need not have it, nor for rows
 // and choices of every number.
@@ -121,6 +133,7 @@ extern const Op<NormalCall> normal;
 extern const Op<RandintCall> randint;
 extern const Op<RandomKeysCall> random_keys;
 extern const Op<BernoulliCall> bernoulli;
+extern const Op<BernoulliEachCall> bernoulli_each;
 extern const Op<ChooseCall> choose;
 extern const Op<PoissonCall> poisson;
 extern const Op<BinomialCall> binomial;

@@ -10,30 +10,34 @@ namespace {
 
 constexpr int64_t kReflectors = 32;  // of a block, at most
 
+// make_reflector in double precision and in parts of the largest element, which may be as small or
+// as large as numbers are.
+template <class T>
+T make_scaled_reflector(T* x, int64_t n) {
+  double scale = 0, rest = 0;
+  for (int64_t i = 0; i < n; ++i) scale = max(scale, factor::magnitude(static_cast<double>(x[i])));
+  if (!(scale > 0) || math::isinf(scale)) scale = 1;
+  for (int64_t i = 1; i < n; ++i) rest += (x[i] / scale) * (x[i] / scale);
+  if (rest == 0) return 0;
+  const double alpha = x[0] / scale, norm = math::sqrt(alpha * alpha + rest);
+  const double beta = alpha < 0 ? norm : -norm;
+  for (int64_t i = 1; i < n; ++i) x[i] = static_cast<T>(x[i] / scale / (alpha - beta));
+  x[0] = static_cast<T>(beta * scale);
+  return static_cast<T>((beta - alpha) / beta);
+}
+
 // Makes of x, which is contiguous, a multiple of the first unit vector, which x[0] becomes, and
 // what is behind v[0]. Gives tau.
 template <class T>
 T make_reflector(const factor::FastLoops<T>& loops, T* x, int64_t n) {
   if (n <= 1) return 0;
-  const double alpha = x[0];
-  double rest = loops.dot(x + 1, x + 1, n - 1), norm;
+  const double alpha = x[0], rest = loops.dot(x + 1, x + 1, n - 1);
   // Squares that have left the range of the numbers, or come near its ends.
   constexpr double kLeast = sizeof(T) == 4 ? 0x1p-80 : 0x1p-900, kMost = 1 / kLeast;
-  if (rest > kLeast && rest < kMost &&
-      factor::magnitude(alpha) < (sizeof(T) == 4 ? 0x1p40 : 0x1p450)) {
-    norm = math::sqrt(alpha * alpha + rest);
-  } else {
-    double scale = factor::magnitude(alpha);
-    for (int64_t i = 1; i < n; ++i)
-      scale = max(scale, factor::magnitude(static_cast<double>(x[i])));
-    if (!(scale > 0)) scale = 1;
-    rest = 0;
-    for (int64_t i = 1; i < n; ++i) rest += (x[i] / scale) * (x[i] / scale);
-    if (rest == 0 && !math::isinf(scale)) return 0;
-    norm =
-        math::isinf(scale) ? scale : scale * math::sqrt(rest + (alpha / scale) * (alpha / scale));
-  }
-  const double beta = alpha < 0 ? norm : -norm;
+  if (!(rest > kLeast && rest < kMost &&
+        factor::magnitude(alpha) < (sizeof(T) == 4 ? 0x1p40 : 0x1p450)))
+    return make_scaled_reflector(x, n);
+  const double norm = math::sqrt(alpha * alpha + rest), beta = alpha < 0 ? norm : -norm;
   loops.divide(x + 1, static_cast<T>(alpha - beta), n - 1);
   x[0] = static_cast<T>(beta);
   return static_cast<T>((beta - alpha) / beta);

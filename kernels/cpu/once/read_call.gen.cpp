@@ -86,6 +86,7 @@ template Normal read_call(const dt_call*);
 template Randint read_call(const dt_call*);
 template RandomKeys read_call(const dt_call*);
 template Bernoulli read_call(const dt_call*);
+template BernoulliEach read_call(const dt_call*);
 template Choose read_call(const dt_call*);
 template Poisson read_call(const dt_call*);
 template Binomial read_call(const dt_call*);

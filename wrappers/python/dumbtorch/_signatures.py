@@ -6,8 +6,14 @@ from __future__ import annotations
 def by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> list:
     """The values of the arguments that have no defaults, by the signature that has as many; what
     else is in `options` stays there."""
-    if not options and any(len(words) == len(args) for words in signatures):
-        return list(args)
+    fits = False
+    for words in signatures:
+        if not options.keys().isdisjoint(words):
+            break
+        fits |= len(words) == len(args)
+    else:
+        if fits:
+            return list(args)
     known = {word for words in signatures for word in words}
     count = len(args) + sum(word in options for word in known)
     words = next((w for w in signatures if len(w) == count), signatures[-1])
