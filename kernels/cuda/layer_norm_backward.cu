@@ -382,7 +382,12 @@ int32_t visit_backward_shape(int64_t packets, const F& f, const LongRows& long_r
   if (packets <= 8 * 2) return f(RowShape<8, 2>());
   if (packets <= 16 * 2) return f(RowShape<16, 2>());
   if (packets <= 32 * 2) return f(RowShape<32, 2>());
-  if (packets <= 32 * 4) return f(RowShape<32, 4>());
+  if constexpr (kIsNarrowFloat<T>) {
+    if (packets <= 32 * 4) return f(RowShape<32, 4>());
+  } else {
+    if (packets <= 128) return f(RowShape<128, 1>());
+    if (packets > 128 * 2 && packets <= 128 * 3) return f(RowShape<128, 3>());
+  }
   return visit_block_shape<kRowPackets<T>, kMostPackets>(packets, f, long_rows);
 }
 

@@ -507,16 +507,11 @@ def c_strings(texts) -> list:
 # ---- devices
 
 
-@functools.lru_cache(64)
-def parts_of_name(name: str) -> tuple[int, int]:
-    return device_parts(device(name))
-
-
 def device_parts(d) -> tuple[int, int]:
     if d is None:
         return 0, 0
     if not isinstance(d, device):
-        return parts_of_name(d) if type(d) is str else device_parts(device(d))
+        d = device(d)
     # -1: whichever CUDA device is current.
     index = -1 if d.index is None and d.type == "cuda" else d.index or 0
     return _enums.DEVICE_TYPE[d.type], index
