@@ -2,14 +2,15 @@
 // in double, integers wrap around in 64 bits, as on the CPU. Logarithms of sums of float are
 // joined in float where few joins follow each other.
 //
-// Lines whose elements are neighbours are scanned by a warp or a block each, tile by tile; lines
-// that lie side by side by a thread each. Few long lines are cut into chunks: what a chunk gives as
-// a whole is found first, and so they are read twice. (Read once, a tile would have to wait for
-// those before it: on an H200 that took longer than the second reading, of which the L2 cache
-// serves much.)
+// Short lines of neighbours are scanned by a thread each, in shared memory, longer ones by a warp
+// or a block each, tile by tile; lines that lie side by side by a thread each. Few long lines are
+// cut into chunks: what a chunk gives as a whole is found first, and so they are read twice. (Read
+// once, a tile would have to wait for those before it: on an H200 that took longer than the second
+// reading, of which the L2 cache serves much.)
 #include <algorithm>
 
 #include "kernels/calls/reduce.gen.h"
+#include "kernels/cuda/scan_short_lines.cuh"
 #include "kernels/cuda/scan_tile.cuh"
 #include "kernels/cuda/team.cuh"
 
@@ -172,6 +173,7 @@ struct ScanPlan {
   int64_t length, y_stride, x_stride;
   int64_t chunks, chunk_length;  // of columns
   Way way;
+  bool are_short;  // whether short lines are all there is of x and y
 
   explicit ScanPlan(const calls::Scan& call) : length(1), y_stride(1), x_stride(1) {
     const dt_view &y = call.y, &x = call.x;
@@ -183,6 +185,8 @@ struct ScanPlan {
       }
     }
     lines.coalesce();
+    are_short = length <= kLongestShortLine && y_stride == 1 && x_stride == 1 && lines.n == 1 &&
+                lines.stride[0][0] == length && lines.stride[0][1] == length;
     way = choose();
     cut();
   }
@@ -281,6 +285,9 @@ int32_t run_lines(const dt_stream* stream, const ScanCall& call, const ScanPlan&
   const auto rows = [&](auto kernel, int team) {
     return launch(stream, kernel, blocks_of(call, kThreads / team), dim3(kThreads), 0, call);
   };
+  if constexpr (kHasShortLines<Fold, Source>) {
+    if (plan.are_short) return run_short_lines<Fold, Source>(stream, call);
+  }
   switch (plan.way) {
     case Way::PAIRS:
       return rows(scan_rows<Fold, Source, 2>, 2);

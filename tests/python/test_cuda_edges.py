@@ -461,6 +461,17 @@ def test_scans_of_odd_rows(device, count, length):
 
 
 @on_both
+@pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int64", "int32", "uint8", "bool"])
+@pytest.mark.parametrize("length", [1, 2, 7, 33, 64])
+def test_scans_of_many_short_lines(device, length, dtype):
+    values = np.random.default_rng(length).integers(0, 2, 3001 * length + 1)
+    x = dt.tensor(values).to(device).to(getattr(dt, dtype))[1:].view(3001, length)
+    lines = values[1:].reshape(3001, length)
+    np.testing.assert_array_equal(x.cumsum(1).double().cpu().numpy(), lines.cumsum(1))
+    np.testing.assert_array_equal(x.cumprod(1).double().cpu().numpy(), lines.cumprod(1))
+
+
+@on_both
 def test_a_long_scan_repeats_bit_for_bit(device):
     x = dt.randn(3_000_001, device=device)
     first = x.cumsum(0)
