@@ -21,9 +21,15 @@ constexpr unsigned kAll = 0xffffffffu;
 constexpr int kMostRows = 32, kMostSweeps = 60;
 constexpr double kHalfEpsilon = factor::kEpsilon / 2;
 
-// Squares of lengths, of matrices whose largest element is about 1: what is shorter is 0, and gets
-// a direction of its own out of numbers that are too small to be seen in others.
-constexpr double kNoLength = 0x1p-400, kUnseen = 0x1p-150;
+// A column that is shorter than `least` is 0, where the largest element of the matrix is about 1.
+// It gets a direction of its own out of numbers about `size`, which are too small to be seen in
+// others. Those of columns that are not the matrix's, of which vectors are made that complete the
+// others, are too small to be seen in any that are.
+struct Filling {
+  double least, size;
+};
+constexpr Filling kOwn = {0x1p-120, 0x1p-75}, kFurther = {0x1p-220, 0x1p-200};
+constexpr double kLeastValue = 0x1p-70;
 
 template <int kRows>
 constexpr int kColumns = kRows <= 8    ? 8
@@ -138,17 +144,18 @@ __device__ __forceinline__ bool any(bool holds) {
   return lanes_reduce<kLanes>(static_cast<int>(holds), [](int a, int b) { return a | b; }) != 0;
 }
 
-// Makes the columns orthogonal; the `kept` first ones get a direction, also those of no length.
-// False where that takes too long, as it does for NaN.
+// Makes the columns orthogonal, of which the first `own` are the matrix's; the `kept` first ones
+// get a direction, also those of no length. False where that takes too long, as it does for NaN.
 template <int kRows, bool kTurnsV>
 __device__ __forceinline__ bool make_orthogonal(double (&x)[kRows], double (&v)[kRows],
-                                                const Place<kRows>& place, int rows, int kept,
-                                                double tolerance, bool is_done) {
+                                                const Place<kRows>& place, int rows, int own,
+                                                int kept, double tolerance, bool is_done) {
+  const Filling filling = place.column < own ? kOwn : kFurther;
   for (int i = 0; i < kMostSweeps; ++i) {
-    const bool lacks = !is_done && place.column < kept && dot(x, x) < kNoLength;
+    const bool lacks = !is_done && place.column < kept && dot(x, x) < filling.least * filling.least;
     if (lacks) {
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) x[r] = r < rows ? kUnseen * noise(r, place.column) : 0;
+      for (int r = 0; r < kRows; ++r) x[r] = r < rows ? filling.size * noise(r, place.column) : 0;
     }
     const bool found = sweep<kRows, kTurnsV>(x, v, tolerance, is_done);
     is_done |= !any<Place<kRows>::kLanes>(found || lacks);
@@ -270,11 +277,11 @@ __global__ void __launch_bounds__(kWarp) svd_kernel(const __grid_constant__ Smal
   const bool is_bad = any<kLanes>(!is_finite(x));
   const int exponent = exponent_of(x), rows = static_cast<int>(call.a.rows);
   scale(x, exponent);
-  const bool converges = make_orthogonal<kRows, kVectors>(x, v, place, rows, call.kept,
-                                                          call.tolerance, is_bad || !place.exists);
   const int n = static_cast<int>(call.a.cols);
-  const double square = dot(x, x), length = sqrt(square);
-  const double value = place.column >= n ? -1 : square < kUnseen ? 0 : length;
+  const bool converges = make_orthogonal<kRows, kVectors>(x, v, place, rows, n, call.kept,
+                                                          call.tolerance, is_bad || !place.exists);
+  const double length = sqrt(dot(x, x));
+  const double value = place.column >= n ? -1 : length < kLeastValue ? 0 : length;
   // Vectors of no singular value keep their places behind all.
   int rank = rank_of<kLanes>(value, place.column, n);
   if (is_bad || place.column >= n) rank = place.column;
@@ -337,7 +344,7 @@ __global__ void __launch_bounds__(kWarp) eigh_kernel(const __grid_constant__ Sma
     if (i == place.column && i < n) x[i] += shift;
   }
   const bool converges =
-      make_orthogonal<kRows, false>(x, x, place, n, 0, call.tolerance, is_bad || !place.exists);
+      make_orthogonal<kRows, false>(x, x, place, n, n, 0, call.tolerance, is_bad || !place.exists);
   const double factor = is_bad ? math::kInfinity - math::kInfinity : 1 / sqrt(dot(x, x));
 #pragma unroll
   for (int i = 0; i < kRows; ++i) x[i] = place.column < n ? x[i] * factor : 0;

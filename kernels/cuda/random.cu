@@ -51,6 +51,24 @@ struct Uniform {
   }
 };
 
+// The logarithm of w in [2^-24, 1], with an error of less than 0.96 of its last place, without the
+// library's questions for other numbers. w = 2^k (1 + f), and 1 + f is in [2/3, 4/3).
+__device__ __forceinline__ float log_of_share(float w) {
+  constexpr int32_t kTwoThirds = 0x3f2aaaab;
+  const int32_t bits = __float_as_int(w);
+  const int32_t k = (bits - kTwoThirds) & ~0x7fffff;  // times 2^23
+  const float f = __int_as_float(bits - k) - 1;
+  constexpr float kTail[] = {0.134337753f, -0.122872368f, 0.141169786f, -0.16673398f,
+                             0.200038359f, -0.249999434f, 0.333333194f, -0.5f};
+  float tail = -0.124298662f;
+#pragma unroll
+  for (const float c : kTail) tail = __fmaf_rn(tail, f, c);
+  return __fmaf_rn(static_cast<float>(k), 0.693147182f * 0x1p-23f, __fmaf_rn(tail, f * f, f));
+}
+__device__ __forceinline__ double log_of_share(double w) {
+  return math::log(w);
+}
+
 // -log1p(-u): 1 - u is exact.
 template <class T>
 struct Exponential {
@@ -61,7 +79,7 @@ struct Exponential {
     constexpr T kLeast = sizeof(T) == 8 ? T(0x1p-53) : T(0x1p-24);
 #pragma unroll
     for (int i = 0; i < kPerBlock<Bits>; ++i) {
-      const T value = -math::log(T(1) - philox::uniform(words.bits[i]));
+      const T value = -log_of_share(T(1) - philox::uniform(words.bits[i]));
       y[i] = value < kLeast ? kLeast : value;
       if (lambd != T(1)) y[i] /= lambd;  // division is dear, and most calls have none
     }
