@@ -15,25 +15,53 @@ template <class Fold, class Source>
 constexpr bool kHasShortLines =
     std::is_arithmetic_v<typename Fold::Value> && !std::is_same_v<Source, Any>;
 
-// Lines of a block, and how far apart they are in shared memory: threads that go through lines an
-// odd distance apart meet in no bank.
+// Lines of a block, a whole number of packets, and how far apart they are in shared memory: threads
+// that go through lines an odd distance apart meet in no bank.
 struct ShortLines {
   uint32_t length, lines, pitch;
   FastDivide by_length;
+  bool has_packets;
 
-  ShortLines(int64_t length, int64_t element_bytes)
-      : length(static_cast<uint32_t>(length)),
-        pitch(static_cast<uint32_t>(length | 1)),
-        by_length(static_cast<uint32_t>(length)) {
+  ShortLines(const ScanCall& call, int64_t element_bytes)
+      : length(static_cast<uint32_t>(call.length)),
+        pitch(length | 1),
+        by_length(length),
+        has_packets(is_aligned(call.x, kPacketBytes) && is_aligned(call.y, kPacketBytes)) {
     const int64_t fit = kShortLineBytes / (pitch * element_bytes);
-    lines = static_cast<uint32_t>(std::min(fit, int64_t{kThreads}));
+    lines = static_cast<uint32_t>(std::min(fit, int64_t{kThreads}) / kPacketBytes * kPacketBytes);
   }
   int64_t elements() const { return int64_t{lines} * pitch; }
-  // Where the element is that comes `i` elements behind the block's first one.
-  __device__ __forceinline__ uint32_t at(uint32_t i) const {
-    return i + by_length.divide(i) * (pitch - length);
+};
+
+// The places in shared memory of elements that follow each other, from the block's i-th one on.
+struct ShortWalk {
+  const ShortLines& shape;
+  uint32_t at, left;  // left: of the line
+
+  __device__ __forceinline__ ShortWalk(const ShortLines& s, uint32_t i) : shape(s) {
+    const uint32_t line = shape.by_length.divide(i);
+    at = i + line * (shape.pitch - shape.length);
+    left = (line + 1) * shape.length - i;
+  }
+  __device__ __forceinline__ uint32_t next() {
+    const uint32_t here = at;
+    const bool ends = --left == 0;
+    at += ends ? 1 + shape.pitch - shape.length : 1;
+    left = ends ? shape.length : left;
+    return here;
   }
 };
+
+// f(i, the width of a packet or 1) for stretches of elements.
+template <int kWidth, class F>
+__device__ __forceinline__ void each_packet(uint32_t elements, bool has_packets, const F& f) {
+  const uint32_t whole = has_packets ? elements / kWidth * kWidth : 0;
+#pragma unroll 4
+  for (uint32_t i = threadIdx.x * kWidth; i < whole; i += kThreads * kWidth)
+    f(i, std::integral_constant<int, kWidth>());
+  for (uint32_t i = whole + threadIdx.x; i < elements; i += kThreads)
+    f(i, std::integral_constant<int, 1>());
+}
 
 template <class Fold, class Source>
 __global__ void __launch_bounds__(kThreads)
@@ -48,9 +76,14 @@ __global__ void __launch_bounds__(kThreads)
   const uint32_t elements = lines * shape.length;
   const Source* const x = static_cast<const Source*>(call.x) + begin;
   Result* const y = static_cast<Result*>(call.y) + begin;
-#pragma unroll 8
-  for (uint32_t i = threadIdx.x; i < elements; i += kThreads)
-    tile[shape.at(i)] = static_cast<Result>(x[i]);
+  constexpr int kWidth = kChunkWidth<Source, Result>;
+  each_packet<kWidth>(elements, shape.has_packets, [&](uint32_t i, auto width) {
+    constexpr int kCount = decltype(width)::value;
+    const auto packet = load_packet<kCount>(x + i);
+    ShortWalk walk(shape, i);
+#pragma unroll
+    for (int v = 0; v < kCount; ++v) tile[walk.next()] = static_cast<Result>(packet.value[v]);
+  });
   __syncthreads();
   if (threadIdx.x < lines) {
     Result* const line = tile + threadIdx.x * shape.pitch;
@@ -62,13 +95,19 @@ __global__ void __launch_bounds__(kThreads)
     }
   }
   __syncthreads();
-#pragma unroll 8
-  for (uint32_t i = threadIdx.x; i < elements; i += kThreads) y[i] = tile[shape.at(i)];
+  each_packet<kWidth>(elements, shape.has_packets, [&](uint32_t i, auto width) {
+    constexpr int kCount = decltype(width)::value;
+    Packet<Result, kCount> packet;
+    ShortWalk walk(shape, i);
+#pragma unroll
+    for (int v = 0; v < kCount; ++v) packet.value[v] = tile[walk.next()];
+    store_packet(y + i, packet);
+  });
 }
 
 template <class Fold, class Source>
 int32_t run_short_lines(const dt_stream* stream, const ScanCall& call) {
-  const ShortLines shape(call.length, sizeof(Written<Source>));
+  const ShortLines shape(call, sizeof(Written<Source>));
   return launch(stream, scan_short_lines<Fold, Source>,
                 static_cast<unsigned>(divide_up(call.count, shape.lines)), dim3(kThreads),
                 static_cast<size_t>(shape.elements()) * sizeof(Written<Source>), call, shape);
