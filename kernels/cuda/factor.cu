@@ -13,10 +13,13 @@ namespace {
 
 constexpr int kBlockThreads = 256;
 constexpr int64_t kMostScratch = int64_t{1} << 28;  // bytes, unless one matrix needs more
-// Warps of a block whose matrices lie in shared memory, and the numbers that one needs at most: of
-// a warp, and of a few lanes, which are as many as a matrix of 8x8 has rows. Both fit in 48 kB.
-constexpr int kWarps = 4, kFewLanes = 8;
-constexpr int64_t kWarpScratch = 1535, kFewScratch = 2 * kFewLanes * kFewLanes + 2 * kFewLanes;
+// Warps of a block whose matrices lie in shared memory, and the numbers that one needs at most for
+// a warp to have it: 48 kB of a block. A matrix of few rows gets as many lanes, if what it needs is
+// what a square one does beside as many right-hand sides.
+constexpr int kWarps = 4;
+constexpr int64_t kWarpScratch = 1535;
+template <int kLanes>
+constexpr int64_t kFewScratch = 2 * kLanes* kLanes + 2 * kLanes;
 constexpr int64_t kWarpsOfProcessor = 64;
 
 // The threads that work on one matrix: a part of a warp, or a block.
@@ -162,7 +165,8 @@ int32_t solve_by(const dt_stream* stream, const Problem& problem) {
 template <class Problem>
 int32_t solve(const dt_stream* stream, const Problem& problem, void* workspace) {
   const int64_t matrices = problem.matrices();
-  if (problem.scratch() <= kFewScratch) return solve_by<kFewLanes>(stream, problem);
+  if (problem.scratch() <= kFewScratch<4>) return solve_by<4>(stream, problem);
+  if (problem.scratch() <= kFewScratch<8>) return solve_by<8>(stream, problem);
   if (fits_warp(problem)) return solve_by<kWarp>(stream, problem);
   return launch(stream, solve_by_blocks<Problem>,
                 dim3(static_cast<unsigned>(blocks_for(stream, problem))), dim3(kBlockThreads), 0,
