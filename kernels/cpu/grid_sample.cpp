@@ -14,59 +14,56 @@ T element(const T* plane, int64_t offset) {
   return offset < 0 ? T(0) : plane[offset];
 }
 
+// The elements of up to eight offsets, which are readable as eight.
 template <class T>
-struct EightOf {
-  typedef T type __attribute__((vector_size(8 * sizeof(T))));
-};
-
-// The elements of eight offsets, which are short if they fit 32 bits; 0 of those before the first.
-template <bool kShort, class T>
-inline void gather_eight(const T* plane, const int64_t* offset, typename EightOf<T>::type* to) {
+void gather_eight(const T* plane, const int64_t* offset, T* to) {
 #if defined(__AVX512F__)
   const __m512i at = _mm512_loadu_si512(offset);
   const __mmask8 some = _mm512_cmpge_epi64_mask(at, _mm512_setzero_si512());
   if constexpr (sizeof(T) == 8) {
-    *to = _mm512_mask_i64gather_pd(_mm512_setzero_pd(), some, at, plane, 8);
+    _mm512_storeu_pd(to, _mm512_mask_i64gather_pd(_mm512_setzero_pd(), some, at, plane, 8));
   } else {
-    *to = _mm512_mask_i64gather_ps(_mm256_setzero_ps(), some, at, plane, 4);
+    _mm256_storeu_ps(to, _mm512_mask_i64gather_ps(_mm256_setzero_ps(), some, at, plane, 4));
   }
-  return;
-#elif defined(__AVX2__)
-  // Gathering by 64 bits takes twice as long.
-  if constexpr (kShort && sizeof(T) == 4) {
-    const __m256 low = _mm256_loadu_ps(reinterpret_cast<const float*>(offset)),
-                 high = _mm256_loadu_ps(reinterpret_cast<const float*>(offset + 4));
-    const __m256i mixed = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
-    const __m256i at = _mm256_permute4x64_epi64(mixed, 0xd8);
-    const __m256i some = _mm256_cmpgt_epi32(at, _mm256_set1_epi32(-1));
-    *to = _mm256_mask_i32gather_ps(_mm256_setzero_ps(), plane, at, _mm256_castsi256_ps(some), 4);
-    return;
+#else
+  for (int64_t i = 0; i < 8; ++i) {
+    const T found = plane[max<int64_t>(offset[i], 0)];
+    to[i] = offset[i] < 0 ? T(0) : found;
   }
 #endif
-  for (int i = 0; i < 8; ++i) {
-    const T found = plane[max<int64_t>(offset[i], 0)];
-    (*to)[i] = offset[i] < 0 ? T(0) : found;
-  }
 }
 
-template <bool kShort, class T>
+template <class T>
 void sample_block(const PlaceBlock<T>& block, const T* plane, T* y) {
-  using Eight = typename EightOf<T>::type;
-  for (int64_t i = 0; i < block.count; i += 8) {
-    Eight sum = {};
-    for (int64_t k = 0; k < block.taps; ++k) {
-      Eight found, weight;
-      gather_eight<kShort>(plane, block.offset[k] + i, &found);
-      __builtin_memcpy(&weight, block.weight[k] + i, sizeof(Eight));
-      sum += weight * found;
-    }
-    if (i + 8 <= block.count) {
-      __builtin_memcpy(y + i, &sum, sizeof(Eight));
-    } else {
-      for (int64_t j = i; j < block.count; ++j) y[j] = sum[j - i];
+  T sum[kBlock] = {};
+  for (int64_t k = 0; k < block.taps; ++k) {
+    for (int64_t i = 0; i < block.count; i += 8) {
+      T found[8];
+      gather_eight(plane, block.offset[k] + i, found);
+      for (int64_t j = 0; j < 8; ++j) sum[i + j] += block.weight[k][i + j] * found[j];
     }
   }
+  __builtin_memcpy(y, sum, static_cast<size_t>(block.count) * sizeof(T));
 }
+
+#if defined(__AVX2__) && !defined(__AVX512F__)
+// The same for offsets that fit 32 bits: to gather by 64 takes longer than to read one by one.
+void sample_block(const PlaceBlock<float>& block, const float* plane, float* y) {
+  for (int64_t i = 0; i < block.count; i += 8) {
+    __m256 sum = _mm256_setzero_ps();
+    for (int64_t k = 0; k < block.taps; ++k) {
+      const auto* const offset = reinterpret_cast<const float*>(block.offset[k] + i);
+      const __m256 low = _mm256_loadu_ps(offset), high = _mm256_loadu_ps(offset + 8);
+      const __m256i mixed = _mm256_castps_si256(_mm256_shuffle_ps(low, high, 0x88));
+      const __m256i at = _mm256_permute4x64_epi64(mixed, 0xd8);
+      const __m256 some = _mm256_castsi256_ps(_mm256_cmpgt_epi32(at, _mm256_set1_epi32(-1)));
+      const __m256 found = _mm256_mask_i32gather_ps(_mm256_setzero_ps(), plane, at, some, 4);
+      sum += load(block.weight[k] + i) * found;
+    }
+    i + 8 <= block.count ? store(y + i, sum) : store_first(y + i, sum, block.count - i);
+  }
+}
+#endif
 
 // Places behind the last of a block are made of nothing.
 template <class T>
@@ -82,18 +79,18 @@ void forward(const dt_stream* stream, const calls::GridSample& call, const Sampl
   const int64_t channels = call.x.sizes[1], blocks = sampler.blocks();
   const int64_t cycles = count(call.y) * (sampler.taps() + 2);
   const bool is_short = sampler.plane() <= INT32_MAX;
-  for_each_item(
-      stream, call.x.sizes[0] * blocks, worth_threads(stream, cycles), [&](int64_t item, int64_t) {
-        const int64_t n = item / blocks, b = item % blocks;
-        PlaceBlock<T> block;
-        sampler.read(n, b, &block);
-        fill_up(&block);
-        for (int64_t c = n * channels; c < (n + 1) * channels; ++c) {
-          const T* const plane = data<const T>(call.x) + c * sampler.plane();
-          T* const y = data<T>(call.y) + c * sampler.places() + b * kBlock;
-          is_short ? sample_block<true>(block, plane, y) : sample_block<false>(block, plane, y);
-        }
-      });
+  for_each_item(stream, call.x.sizes[0] * blocks, worth_threads(stream, cycles),
+                [&](int64_t item, int64_t) {
+                  const int64_t n = item / blocks, b = item % blocks;
+                  PlaceBlock<T> block;
+                  sampler.read(n, b, &block);
+                  fill_up(&block);
+                  for (int64_t c = n * channels; c < (n + 1) * channels; ++c) {
+                    const T* const plane = data<const T>(call.x) + c * sampler.plane();
+                    T* const y = data<T>(call.y) + c * sampler.places() + b * kBlock;
+                    is_short ? sample_block(block, plane, y) : sample_block<T>(block, plane, y);
+                  }
+                });
 }
 
 // ---- gradients
