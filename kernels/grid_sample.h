@@ -15,9 +15,9 @@ struct Place {
 
 // The elements of one dimension that a place is made of: -1 is none. slope is the derivative of
 // the weight by the grid's coordinate.
-template <class T>
+template <class T, class Int = int64_t>
 struct Taps {
-  int64_t at[4];
+  Int at[4];
   T weight[4], slope[4];
 };
 
@@ -38,18 +38,24 @@ struct GridDim {
     return taps_at({(coordinate + 1) * scale() - shift(), scale()});
   }
 
-  DT_MATH Taps<T> taps_at(Place<T> place) const {
-    if (reach == 2) return cubic_taps(place);
-    return reach == 1 ? linear_taps(padded(place)) : nearest_tap(padded(place));
+  // With Int for places, which the size fits.
+  template <class Int = int64_t>
+  DT_MATH Taps<T, Int> taps_at(Place<T> place) const {
+    if (reach == 2) return cubic_taps<Int>(place);
+    return reach == 1 ? linear_taps<Int>(padded(place)) : nearest_tap<Int>(padded(place));
   }
 
  private:
-  DT_MATH int64_t inside(T at) const { return int64_t((at >= 0) & (at < T(size)) ? at : T(-1)); }
+  template <class Int>
+  DT_MATH Int inside(T at) const {
+    return Int((at >= 0) & (at < T(size)) ? at : T(-1));
+  }
 
   DT_MATH Place<T> clipped(Place<T> p) const {
     const T last = T(size - 1);
     const bool before = !(p.at > 0), behind = p.at >= last;
-    return {before ? T(0) : behind ? last : p.at, before | behind ? T(0) : p.slope};
+    const T up_to_last = behind ? last : p.at, slope = behind ? T(0) : p.slope;
+    return {before ? T(0) : up_to_last, before ? T(0) : slope};
   }
 
   // In the mirrors at the centres or the outer edges of the first and the last element.
@@ -68,16 +74,18 @@ struct GridDim {
     return clipped(padding == kReflection ? reflected(p) : p);
   }
 
-  DT_MATH Taps<T> nearest_tap(Place<T> p) const {
-    return {{inside(math::round(p.at))}, {T(1)}, {T(0)}};
+  template <class Int>
+  DT_MATH Taps<T, Int> nearest_tap(Place<T> p) const {
+    return {{inside<Int>(math::round(p.at))}, {T(1)}, {T(0)}};
   }
 
-  DT_MATH Taps<T> linear_taps(Place<T> p) const {
+  template <class Int>
+  DT_MATH Taps<T, Int> linear_taps(Place<T> p) const {
     // Infinitely far from a volume there is nothing, as in PyTorch; from an image NaN.
     const bool is_finite = p.at - p.at == 0;
     if (of_volume && padding == kZeros && !is_finite) return {{-1, -1}, {}, {}};
     const T first = math::floor(p.at), rest = p.at - first;
-    return {{inside(first), inside(first + 1)}, {1 - rest, rest}, {-p.slope, p.slope}};
+    return {{inside<Int>(first), inside<Int>(first + 1)}, {1 - rest, rest}, {-p.slope, p.slope}};
   }
 
   // Keys' cubic of a = -3/4 within one element, and within two; and their derivatives.
@@ -86,13 +94,14 @@ struct GridDim {
   static DT_MATH T near_slope(T x) { return (T(3.75) * x - T(4.5)) * x; }
   static DT_MATH T far_slope(T x) { return (T(-2.25) * x + T(7.5)) * x - 6; }
 
-  DT_MATH Taps<T> cubic_taps(Place<T> p) const {
+  template <class Int>
+  DT_MATH Taps<T, Int> cubic_taps(Place<T> p) const {
     const T first = math::floor(p.at), t = p.at - first, s = p.slope;
-    Taps<T> taps = {
+    Taps<T, Int> taps = {
         {},
         {far(1 + t), near(t), near(1 - t), far(2 - t)},
         {s * far_slope(1 + t), s * near_slope(t), -s * near_slope(1 - t), -s * far_slope(2 - t)}};
-    for (int k = 0; k < 4; ++k) taps.at[k] = inside(padded({first + T(k - 1), T(0)}).at);
+    for (int k = 0; k < 4; ++k) taps.at[k] = inside<Int>(padded({first + T(k - 1), T(0)}).at);
     return taps;
   }
 };

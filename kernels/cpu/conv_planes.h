@@ -63,25 +63,44 @@ struct RowPart {
   }
 };
 
+// Vectors of which all lanes lie inside of their rows.
+template <class T, int kStep>
+struct WholePart {
+  static Vector<T> load(const T* p) {
+    if constexpr (kStep == 1) return cpu::load(p);
+    return RowPart<T, kStep>::pick_even(cpu::load(p), cpu::load(p + kLanes<T>), AllLanes<T>());
+  }
+};
+
+// sums += the rows of a kernel's column, from row `from` of the input on.
+template <class T, class Part, int kRows>
+inline void add_tap_rows(const Correlation<T>& k, const Part& part, const T* from, const T* weight,
+                         TapRange rows, Vector<T> (&sums)[kRows]) {
+  const int64_t x_row = k.rows.in_step * k.x.h_step, x_tap = k.rows.shift_step * k.x.h_step;
+  const int64_t w_row = k.rows.tap_step * k.weights.row_step;
+  for (int64_t r = rows.begin; r < rows.end; ++r, from += x_tap, weight += w_row) {
+    const Vector<T> factor = splat(*weight);
+    DT_UNROLL
+    for (int i = 0; i < kRows; ++i)
+      sums[i] = multiply_add(part.load(from + i * x_row), factor, sums[i]);
+  }
+}
+
 // sums += a vector of outputs from column j on, of some rows which see the same taps; x is the
 // input row of the first of them.
 template <int kStep, class T, int kRows>
 inline void add_taps(const Correlation<T>& k, const T* x, const T* weights, TapRange rows,
                      int64_t j, Vector<T> (&sums)[kRows]) {
   const KernelWeights<T>& w = k.weights;
-  const int64_t x_row = k.rows.in_step * k.x.h_step, x_tap = k.rows.shift_step * k.x.h_step;
-  const int64_t w_row = k.rows.tap_step * w.row_step, w_col = k.cols.tap_step * w.col_step;
+  const int64_t w_col = k.cols.tap_step * w.col_step;
   x += k.rows.shift(rows.begin) * k.x.h_step;
-  weights += rows.begin * w_row;
+  weights += rows.begin * k.rows.tap_step * w.row_step;
   for (int64_t q = 0; q < k.cols.taps; ++q, weights += w_col) {
     const int64_t column = j * kStep + k.cols.shift(q);
-    const RowPart<T, kStep> part(column, k.cols.in_size);
-    const T *from = x + column, *weight = weights;
-    for (int64_t r = rows.begin; r < rows.end; ++r, from += x_tap, weight += w_row) {
-      const Vector<T> factor = splat(*weight);
-      DT_UNROLL
-      for (int i = 0; i < kRows; ++i)
-        sums[i] = multiply_add(part.load(from + i * x_row), factor, sums[i]);
+    if (column >= 0 && column + kStep * kLanes<T> <= k.cols.in_size) {
+      add_tap_rows(k, WholePart<T, kStep>(), x + column, weights, rows, sums);
+    } else {
+      add_tap_rows(k, RowPart<T, kStep>(column, k.cols.in_size), x + column, weights, rows, sums);
     }
   }
 }

@@ -21,6 +21,14 @@ struct PlaceBlock {
   T slope[kMaxDims][kMaxTaps][kBlock];  // by each coordinate, in the grid's order
 };
 
+// Places along a dimension are worked out in 32 bits, many at a time.
+inline bool has_short_sides(const dt_view& x) {
+  for (int d = 2; d < x.ndim; ++d) {
+    if (x.sizes[d] > INT32_MAX) return false;
+  }
+  return true;
+}
+
 template <class T>
 class Sampler {
  public:
@@ -60,13 +68,13 @@ class Sampler {
   // The taps of a block of places in one dimension.
   template <unsigned kEach>
   struct Line {
-    int64_t at[kEach][kBlock];
+    int32_t at[kEach][kBlock];
     T weight[kEach][kBlock], slope[kEach][kBlock];
   };
 
   // What is the same for all places is known to the compiler where that is most calls, so that it
   // makes vector code.
-  template <unsigned kEach, int kPadding>
+  template <int kPadding, unsigned kEach>
   void read_line(int d, const T* coordinates, int64_t count, Line<kEach>* line) const {
     sampling::GridDim<T> axis = axes_[d];
     axis.reach = kEach / 2;
@@ -76,7 +84,8 @@ class Sampler {
     const int64_t step = kIsUsual ? 2 : dims_;
     const T scale = axis.scale(), shift = axis.shift();  // choices in the loop are no vector code
     for (int64_t i = 0; i < count; ++i) {
-      const sampling::Taps<T> taps = axis.taps_at({(from[i * step] + 1) * scale - shift, scale});
+      const sampling::Taps<T, int32_t> taps =
+          axis.template taps_at<int32_t>({(from[i * step] + 1) * scale - shift, scale});
       DT_UNROLL
       for (unsigned k = 0; k < kEach; ++k) {
         line->at[k][i] = taps.at[k];
@@ -94,22 +103,22 @@ class Sampler {
     Line<kEach> lines[kMaxDims];
     for (int d = 0; d < dims_; ++d) {
       if (is_usual && axes_[0].padding == sampling::kZeros) {
-        read_line<kEach, sampling::kZeros>(d, coordinates, out->count, &lines[d]);
+        read_line<sampling::kZeros>(d, coordinates, out->count, &lines[d]);
       } else if (is_usual && axes_[0].padding == sampling::kBorder) {
-        read_line<kEach, sampling::kBorder>(d, coordinates, out->count, &lines[d]);
+        read_line<sampling::kBorder>(d, coordinates, out->count, &lines[d]);
       } else {
-        read_line<kEach, -1>(d, coordinates, out->count, &lines[d]);
+        read_line<-1>(d, coordinates, out->count, &lines[d]);
       }
     }
     for (unsigned k = 0; k < out->taps; ++k) {
       for (unsigned d = 0, rest = k; d < static_cast<unsigned>(dims_); ++d, rest /= kEach)
         combine(lines[d].at[rest % kEach], lines[d].weight[rest % kEach], d, k, out);
-      if (with_slopes) combine_slopes<kEach>(lines, k, out);
+      if (with_slopes) combine_slopes(lines, k, out);
     }
   }
 
   // Takes a dimension's tap to those of the dimensions before.
-  void combine(const int64_t* at, const T* weight, unsigned d, unsigned k,
+  void combine(const int32_t* at, const T* weight, unsigned d, unsigned k,
                PlaceBlock<T>* out) const {
     int64_t* offset = out->offset[k];
     T* product = out->weight[k];

@@ -3,6 +3,7 @@
 // large groups all threads compute pieces instead. Sums have one order either way.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/moments.h"
+#include "kernels/cpu/row_group.h"
 
 namespace dt::cpu {
 namespace {
@@ -63,14 +64,15 @@ class Forward {
         bias_(optional_data<const T>(call.bias)) {}
 
   void run(const dt_stream* stream) const {
+    const int64_t channels = s_.group_channels();
     if (!s_.by_pieces()) {
       for_each_group(stream, s_, [&](int64_t group) {
         Moments total;
         for (int64_t piece = 0; piece < s_.group_pieces(); ++piece)
           merge(piece_of(group, piece), &total);
         finish(group, total);
-        for (int64_t c = 0; c < s_.group_channels(); ++c)
-          normalise(group * s_.group_channels() + c, 0, s_.length);
+        const int64_t first = group * channels;
+        for (int64_t c = 0; c < channels; ++c) normalise(first + c, group, 0, s_.length);
       });
       return;
     }
@@ -84,7 +86,7 @@ class Forward {
       finish(group, total);
     }
     for_each_piece(stream, s_, [&](int64_t channel, int64_t begin, int64_t end) {
-      normalise(channel, begin, end);
+      normalise(channel, channel / channels, begin, end);
     });
   }
 
@@ -106,13 +108,14 @@ class Forward {
     data<T>(call_.rstd)[group] = static_cast<T>(total.rstd(call_.eps));
   }
 
-  void normalise(int64_t channel, int64_t begin, int64_t end) const {
-    const int64_t group = channel / s_.group_channels(), c = channel % s_.per_image;
+  void normalise(int64_t channel, int64_t group, int64_t begin, int64_t end) const {
+    const int64_t c = weight_ || bias_ ? channel % s_.per_image : 0;
     const T mean = data<T>(call_.mean)[group], rstd = data<T>(call_.rstd)[group];
     const T scale = weight_ ? weight_[c] * rstd : rstd, shift = bias_ ? bias_[c] : T(0);
-    const T* __restrict x = x_ + channel * s_.length;
-    T* __restrict y = y_ + channel * s_.length;
-    for (int64_t i = begin; i < end; ++i) y[i] = (x[i] - mean) * scale + shift;
+    const T* const x = x_ + channel * s_.length + begin;
+    write_row(y_ + channel * s_.length + begin, end - begin, [=](int64_t i, int64_t count) {
+      return (load_as<T>(x + i, count) - mean) * scale + shift;
+    });
   }
 
   const calls::GroupNorm& call_;

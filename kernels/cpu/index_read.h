@@ -67,6 +67,17 @@ __attribute__((noinline)) void read_across(const IndexPlan& plan, const IndexLis
   }
 }
 
+// Elements one by one along a list, of one index: their offsets are not worth a table.
+template <class T>
+__attribute__((noinline)) void read_singles(const Selector& s, int64_t stride,
+                                            const int64_t* values, int64_t n, T* y, const T* x) {
+  const int64_t size = s.size, step = s.step;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t value = values[i * stride];
+    y[i] = x[(value + (value >> 63 & size)) * step];
+  }
+}
+
 template <class T>
 void read_blocks(const IndexPlan& plan, const IndexLists& lists, const ListBlocks& blocks,
                  int64_t begin, int64_t end, T* y, const T* x) {
@@ -74,6 +85,8 @@ void read_blocks(const IndexPlan& plan, const IndexLists& lists, const ListBlock
   const bool offsets_stay = lists.fixed && blocks.parts == 1;
   const bool goes_across =
       offsets_stay && lists.run == 1 && lists.list > 0 && lists.size <= kShortList;
+  const bool singles = lists.run == 1 && y_step == 1 && plan.selectors == 1 && !offsets_stay &&
+                       plan.indexed[lists.list] == 0;
   IndexWalk walk(plan, max(lists.list, 0), begin / per_list);
   int64_t part = begin % per_list / blocks.pieces, piece = begin % blocks.pieces;
   int64_t offsets[kIndexTile];
@@ -81,7 +94,7 @@ void read_blocks(const IndexPlan& plan, const IndexLists& lists, const ListBlock
     const int64_t first = part * blocks.entries, from = piece * blocks.length;
     const Slices slices = {min(blocks.entries, lists.size - first), from,
                            min(blocks.length, lists.run - from)};
-    if (block == begin || !offsets_stay)
+    if (!singles && (block == begin || !offsets_stay))
       selected_offsets(plan, lists.list, walk, first, slices.n, offsets);
     if (goes_across) {
       const int64_t n = min(min(end - block, walk.left()), kListsTogether);
@@ -90,7 +103,15 @@ void read_blocks(const IndexPlan& plan, const IndexLists& lists, const ListBlock
       block += n - 1;
       continue;
     }
-    read_slices(lists, slices, y + walk.plain + first * y_step, y_step, x + walk.indexed, offsets);
+    T* const to = y + walk.plain + first * y_step;
+    if (singles) {
+      const Selector& s = plan.selector[0];
+      const int64_t stride = s.strides[lists.list];
+      read_singles(s, stride, s.data + walk.selector[0] + first * stride, slices.n, to,
+                   x + walk.indexed);
+    } else {
+      read_slices(lists, slices, to, y_step, x + walk.indexed, offsets);
+    }
     if (++piece < blocks.pieces) continue;
     piece = 0;
     if (++part < blocks.parts) continue;

@@ -16,6 +16,12 @@ struct TwoSums {
 template <class T, class Terms>
 inline void sum_two(int64_t n, const Terms& terms, double* first, double* second) {
   constexpr int64_t kWidth = kVectorBytes / sizeof(T), kVectors = 128 / kVectorBytes;
+  if (n <= kWidth) {
+    const TwoSums<T> two = terms(0, n);
+    *first = static_cast<double>(reduce_lanes<Sum<T>, T>(keep_first(two.first, n, T(0))));
+    *second = static_cast<double>(reduce_lanes<Sum<T>, T>(keep_first(two.second, n, T(0))));
+    return;
+  }
   Vector<T> a[kVectors] = {}, b[kVectors] = {};
   int64_t i = 0;
   for (; i + kVectors * kWidth <= n; i += kVectors * kWidth) {
@@ -45,6 +51,10 @@ struct Moments {
   double count = 0, mean = 0, squares = 0;
 
   void merge(double other_count, double other_mean, double other_squares) {
+    if (count == 0) {
+      count = other_count, mean = other_mean, squares = other_squares;
+      return;
+    }
     const double total = count + other_count, delta = other_mean - mean,
                  weight = other_count / total;
     mean += delta * weight;

@@ -197,9 +197,14 @@ struct Lu {
     }
 
     void subtract_few(int64_t k, int64_t end, T divisor) const {
-      for (int64_t i = k + 1; i < rows; ++i) x.at(i, k) /= divisor;
+      const int64_t n = rows, distance = x.col;
+      T* const column = x.data + k * distance;
+      for (int64_t i = k + 1; i < n; ++i) column[i] /= divisor;
+      T* other = column;
       for (int64_t j = k + 1; j < end; ++j) {
-        for (int64_t i = k + 1; i < rows; ++i) x.at(i, j) -= x.at(k, j) * x.at(i, k);
+        other += distance;
+        const T factor = other[k];
+        for (int64_t i = k + 1; i < n; ++i) other[i] -= factor * column[i];
       }
     }
   };

@@ -90,29 +90,46 @@ struct LossSums {
   double loss, weight;
 };
 
+// Positions whose elements are fetched together: they lie far apart, so none waits for another.
+constexpr int64_t kTogether = 64;
+
 // The losses of a tile. Each is stored only if they are not reduced.
+template <class T>
 LossSums losses_of(const calls::NllLoss& call, const Targets& targets, int64_t tile,
                    std::atomic<bool>* all_right) {
-  const Floats x(call.x), y(call.loss);
-  // Copies: for all that the compiler knows a loss is stored into the members themselves.
+  const Floats y(call.loss);
+  const T* const x = data<const T>(call.x);
   const int64_t x_n = call.x.strides[0], x_c = call.x.strides[1], x_s = call.x.strides[2];
   const int64_t y_n = call.loss.strides[0], y_s = call.loss.strides[1];
-  const int64_t ignore_index = targets.ignore_index, classes = targets.classes;
-  const bool reduces = call.reduces;
-  LossSums sums = {0, 0};
-  targets.for_each(tile, [&](int64_t n, int64_t s, int64_t t) {
-    double loss = 0;
-    if (t != ignore_index && t >= 0 && t < classes) {
-      const double weight = targets.weight_of(t);
-      loss = -weight * x.load(n * x_n + t * x_c + s * x_s);
-      sums.weight += weight;
-    } else if (t != ignore_index) {
-      all_right->store(false, std::memory_order_relaxed);
+  const Targets of = targets;  // a copy, which no loss that is stored might be part of
+  const int64_t begin = tile * kTile, end = min(of.count, begin + kTile);
+  const bool reduces = call.reduces, has_weight = of.weight != nullptr;
+  double losses = 0, weights = 0;
+  int64_t n = begin / of.size, s = begin - n * of.size, target[kTogether], place[kTogether];
+  const T* element[kTogether];  // null: not picked
+  double value[kTogether];
+  bool is_right = true;
+  for (int64_t first = begin; first < end; first += kTogether) {
+    const int64_t count = min(kTogether, end - first);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t t = of.data[n * of.n_stride + s * of.s_stride];
+      const bool is_class = of.is_valid(t), is_ignored = t == of.ignore_index;
+      is_right &= is_class | is_ignored;
+      element[i] = is_class & !is_ignored ? x + (n * x_n + t * x_c + s * x_s) : nullptr;
+      target[i] = t, place[i] = n * y_n + s * y_s;
+      if (++s == of.size) ++n, s = 0;
     }
-    sums.loss += loss;
-    if (!reduces) y.store(n * y_n + s * y_s, loss);
-  });
-  return sums;
+    for (int64_t i = 0; i < count; ++i)
+      value[i] = element[i] ? static_cast<double>(static_cast<Widened<T>>(*element[i])) : 0;
+    for (int64_t i = 0; i < count; ++i) {
+      const double weight = element[i] ? (has_weight ? of.weight_of(target[i]) : 1) : 0;
+      value[i] *= -weight;
+      weights += weight, losses += value[i];
+    }
+    for (int64_t i = 0; !reduces && i < count; ++i) y.store(place[i], value[i]);
+  }
+  if (!is_right) all_right->store(false, std::memory_order_relaxed);
+  return {losses, weights};
 }
 
 void store_reduced(const calls::NllLoss& call, const LossSums* sums, int64_t tiles) {
@@ -148,8 +165,11 @@ int32_t dt_pick_losses(const dt_stream* stream, const dt::calls::NllLoss& call) 
   LossSums* const sums = tiles > 1 && call.reduces ? static_cast<LossSums*>(call.workspace) : &one;
   std::atomic<bool> all_right{true};
   parallel_for(stream, tiles, 8 * targets.count, [&](int64_t tile) {
-    const LossSums of_tile = losses_of(call, targets, tile, &all_right);
-    if (call.reduces) sums[tile] = of_tile;
+    dt::visit_stored_floating(call.x.dtype, [&](auto type) {
+      const LossSums of_tile =
+          losses_of<typename decltype(type)::type>(call, targets, tile, &all_right);
+      if (call.reduces) sums[tile] = of_tile;
+    });
   });
   if (call.reduces) store_reduced(call, sums, tiles);
   return targets.verdict(stream, all_right);
