@@ -114,9 +114,17 @@ def _(c: Case) -> bool:
 # PyTorch writes the statistics nevertheless.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    none = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
+    none = is_of_nothing(c, r"instance_norm|InstanceNorm\dd")
     sentence = "leaf Variable that requires grad|doesn't match the broadcast shape"
-    return none and c.only_theirs_raises(sentence)
+    return none and c.only_theirs_raises(f"{sentence}|shape '.*' is invalid for input of size")
+
+
+# PyTorch gives its input back.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    shuffles = "pixel_(?:un)?shuffle|channel_shuffle|Pixel(?:Unshuffle|Shuffle)|ChannelShuffle"
+    backward = c.only_theirs_raises(r"Function (Pixel|Channel)\w+ returned an invalid gradient")
+    return backward or (c.aspect == "shape" and is_of_nothing(c, shuffles))
 
 
 # They are what was in the memory.

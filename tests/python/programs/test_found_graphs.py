@@ -77,6 +77,17 @@ x3 = t.nn.functional.linear(x1, t.ones(3, 1), bias=x2)
 x3.sum().backward()
 x4, = t.autograd.grad(x3.mean(), [x2])
 """,
+    "images of nothing that are shuffled, and volumes of no channels with statistics": """
+x1 = t.zeros((2, 4, 2, 0)).requires_grad_()
+x2 = t.nn.PixelShuffle(2)(x1)
+x3 = t.zeros((2, 0, 3, 2, 3), dtype=t.float64)
+m1 = t.nn.InstanceNorm3d(4, track_running_stats=True).double()
+x4 = m1(x3)
+""",
+    "the gradient of images of nothing that are shuffled": """
+x1 = t.zeros((2, 4, 2, 0)).requires_grad_()
+t.nn.PixelShuffle(2)(x1).sum().backward()
+""",
     "a constant that GroupNorm has normalised": """
 m1 = t.nn.GroupNorm(1, 2)
 x1 = t.tensor([[1.0, 2.0]])

@@ -167,6 +167,14 @@ o1 = t.optim.Adafactor([x2], lr=t.fault(0.01, 0.1))
 o1.step()
 """,
     ),
+    "volumes of no channels have another shape": (
+        "shape",
+        """
+x1 = t.zeros((2, 0, 3, 2, 3))
+m1 = t.nn.InstanceNorm3d(0, track_running_stats=True)
+x2 = m1(x1).reshape(t.fault((2, 0), (0, 2)))
+""",
+    ),
     "large groups are doubled": (
         "values",
         """
