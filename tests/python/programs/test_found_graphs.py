@@ -84,6 +84,11 @@ x3 = t.zeros((2, 0, 3, 2, 3), dtype=t.float64)
 m1 = t.nn.InstanceNorm3d(4, track_running_stats=True).double()
 x4 = m1(x3)
 """,
+    "the weight of a norm of groups of nothing": """
+m1 = t.nn.GroupNorm(1, 1).to(t.float64)
+x1 = m1(t.zeros((1, 1, 0), dtype=t.float64))
+x1.sum().backward()
+""",
     "the gradient of images of nothing that are shuffled": """
 x1 = t.zeros((2, 4, 2, 0)).requires_grad_()
 t.nn.PixelShuffle(2)(x1).sum().backward()
