@@ -44,6 +44,15 @@ def _(c: Case) -> bool:
     return bool(normalises) and huge and all_that_differ(c, lost)
 
 
+# The running variance of large equal elements: PyTorch squares what rounding leaves of their distance from the mean.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not re.search(r"\binstance_norm\(", c.statement):
+        return False
+    left = torch.finfo(c.theirs.dtype).eps * max(map(largest, c.floats))
+    return all_that_differ(c, lambda ours, theirs: (ours == 0) & (theirs.abs() <= 100 * left**2))
+
+
 # The rate of Adafactor is the norm of a parameter, which overflows.
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:

@@ -84,6 +84,11 @@ x3 = t.zeros((2, 0, 3, 2, 3), dtype=t.float64)
 m1 = t.nn.InstanceNorm3d(4, track_running_stats=True).double()
 x4 = m1(x3)
 """,
+    "the running variance of large equal elements": """
+x1 = t.full((1, 1, 3, 1), 1e30, dtype=t.float64)
+x2, x3 = t.zeros(1, dtype=t.float64), t.zeros(1, dtype=t.float64)
+x4 = t.nn.functional.instance_norm(x1, x2, running_var=x3)
+""",
     "the weight of a norm of groups of nothing": """
 m1 = t.nn.GroupNorm(1, 1).to(t.float64)
 x1 = m1(t.zeros((1, 1, 0), dtype=t.float64))
