@@ -160,3 +160,17 @@ def test_own_module():
     for t in (dt, torch):
         layer = scale(t)
         assert layer(t.ones(3)).tolist() == [2, 2, 2] and not layer.has_uninitialized_params()
+
+
+@pytest.mark.parametrize("to", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "args", "kwargs", "sizes"), LAYERS)
+def test_converted_before_its_sizes_are_known(name, args, kwargs, sizes, to):
+    made = []
+    for t in (dt, torch):
+        m = t.nn.Sequential(getattr(t.nn, name)(*args, **kwargs)).to(getattr(t, to)).to("cpu")
+        state = [*m.parameters(), *m.buffers()]
+        kinds = [(type(x).__name__, str(x.dtype).partition(".")[2]) for x in state]
+        y = m(t.ones(sizes, dtype=getattr(t, to)))
+        after = [(tuple(x.shape), str(x.dtype).partition(".")[2]) for x in (y, *m.state_dict().values())]
+        made.append((kinds, after))
+    assert made[0] == made[1]

@@ -162,7 +162,11 @@ Tensor convolve_padded(const char* op, const Tensor& input, const Tensor& weight
     more[d] = total % 2;
     c.padding[d] = total / 2 + more[d];
   }
-  const Tensor whole = convolve(op, input, weight, bias, dims, c);
+  // A padded line is row-major, also one whose sizes of 1 have other strides.
+  const bool pads_line = dims == 1 && more[0] != 0;
+  const bool turned = input.strides() != contiguous_strides(input.sizes());
+  const Tensor x = pads_line && turned ? clone(input, MemoryFormat::kContiguous) : input;
+  const Tensor whole = convolve(op, x, weight, bias, dims, c);
   Tensor y = whole;
   for (int d = 0; d < dims; ++d)
     if (more[d] != 0) y = slice(y, d - dims, 1, y.size(d - dims), 1);

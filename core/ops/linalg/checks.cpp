@@ -313,8 +313,9 @@ void check_cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int
            " X2: ", x2.size(-1));
   check_distance_dtype(x1, "X1");
   check_distance_dtype(x2, "X2");
-  DT_CHECK(x1.dtype() == x2.dtype(), kRuntimeError, "expected scalar type ", type_word(x1.dtype()),
-           " but found ", type_word(x2.dtype()));
+  // Nothing is computed of what has no elements.
+  DT_CHECK(x1.dtype() == x2.dtype() || x1.numel() == 0 || x2.numel() == 0, kRuntimeError,
+           "expected scalar type ", type_word(x1.dtype()), " but found ", type_word(x2.dtype()));
   DT_CHECK(p >= 0, kRuntimeError, "cdist only supports non-negative p values");
   DT_CHECK(!mode || (*mode >= 0 && *mode <= 2), kRuntimeError,
            "possible modes: 0, 1, 2, but was: ", mode.value_or(0));

@@ -146,6 +146,7 @@ Tensor lengths(const Tensor& differences, double p) {
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
   check_cdist(x1, x2, p, compute_mode);
   const DType dtype = x1.dtype(), wide = info(dtype).compute;  // small differences of large numbers
+  if (x2.dtype() != dtype) return cdist(x1, to_dtype(x2, dtype), p, compute_mode);
   if (wide != dtype)
     return to_dtype(cdist(to_dtype(x1, wide), to_dtype(x2, wide), p, compute_mode), dtype);
   constexpr int64_t kManyRows = 25, kAlways = 1, kNever = 2;

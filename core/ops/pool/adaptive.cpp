@@ -98,7 +98,7 @@ Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int
     return squeeze(adaptive_avg(op, kernel, image, 2, {1, windows[0]}), {{-2}});
   }
   const bool has_batch = input.ndim() == dims + 2;
-  const Tensor x = has_batch ? input : unsqueeze(input, 0);
+  const Tensor x = has_batch ? input : dims == 2 ? batch_of_image(input) : unsqueeze(input, 0);
   const Tensor y = dims == 2 ? avg_pool_images(x, cover_of(x, {windows[0], windows[1]}))
                              : cover_volumes(x, windows);
   if (has_batch) return y;
@@ -149,7 +149,7 @@ std::tuple<Tensor, Tensor> uneven_max(const Tensor& input, const Dims& windows) 
     return {squeeze(values, {{-2}}), squeeze(places, {{-2}})};
   }
   const bool has_batch = input.ndim() == 4;
-  const Tensor x = has_batch ? input : unsqueeze(input, 0);
+  const Tensor x = has_batch ? input : batch_of_image(input);
   const auto [values, places] = max_pool_images(x, cover_of(x, {windows[0], windows[1]}));
   if (has_batch) return {values, places};
   const Dims sizes = {input.size(0), windows[0], windows[1]};

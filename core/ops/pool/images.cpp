@@ -50,6 +50,13 @@ Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& inp
 
 }  // namespace
 
+Tensor batch_of_image(const Tensor& image) {
+  const Tensor x = unsqueeze(image, 0);
+  if (!is_channels_last(x)) return x;
+  const int64_t channels = image.size(0);
+  return reshape(reshape(image, {channels}), {1, channels, 1, 1});
+}
+
 std::tuple<Tensor, Tensor> max_pool_images(const Tensor& x, const Pooling& p) {
   const Dims sizes = p.output_sizes(x.sizes());
   const Tensor y = empty_image(sizes, x, is_channels_last(x));

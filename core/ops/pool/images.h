@@ -26,6 +26,10 @@ struct Pooling {
   }
 };
 
+// [1,C,H,W] of [C,H,W], which is row-major: one element per channel would also pass for channels
+// last.
+Tensor batch_of_image(const Tensor& image);
+
 // Of x [N,C,H,W] and windows that fit: the maxima, and where they are in x's planes.
 std::tuple<Tensor, Tensor> max_pool_images(const Tensor& x, const Pooling& p);
 Tensor avg_pool_images(const Tensor& x, const Pooling& p);

@@ -52,7 +52,8 @@ Dims pooled_sizes(const Tensor& x, const PoolSettings& p) {
 }
 
 Tensor with_batch(const Tensor& input, int dims) {
-  return input.ndim() == dims + 2 ? input : unsqueeze(input, 0);
+  if (input.ndim() == dims + 2) return input;
+  return dims == 2 ? batch_of_image(input) : unsqueeze(input, 0);
 }
 
 // A result of with_batch(input) as one of the input. Lines are views, as PyTorch's are.

@@ -2,6 +2,7 @@
 // operations on the integers that have the same bits.
 #include <limits>
 
+#include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
@@ -69,6 +70,13 @@ std::pair<Tensor, Tensor> parts_of(const Tensor& x) {
   return {where(as_they_are, x, view_dtype(mantissa, x.dtype())), where(as_they_are, 0, exponent)};
 }
 
+// x in that dtype, in the order of a copy of the input: steps may lose strides of sizes of 1.
+Tensor ordered(const Tensor& input, const Tensor& x, DType dtype) {
+  const Dims strides = format_strides(input, MemoryFormat::kPreserve);
+  const Tensor y = to_dtype(x, dtype);
+  return y.strides() == strides ? y : clone_strided(y, strides);
+}
+
 }  // namespace
 
 Tensor nextafter(const Tensor& input, const Tensor& other) {
@@ -105,9 +113,9 @@ std::tuple<Tensor, Tensor> frexp(const Tensor& input) {
     const Tensor x = to_dtype(input, info(input.dtype()).compute);
     parts = x.dtype() == kRealDType ? parts_of<double>(x) : parts_of<float>(x);
   }
-  const Tensor exponent = to_dtype(parts.second, kDTypeOf<int32_t>);
-  const Tensor mantissa = record("FrexpBackward0", to_dtype(parts.first, input.dtype()), {input},
-                                 [exponent = Saved::input(exponent)](BackwardCall& b) {
+  const Tensor exponent = ordered(input, parts.second, kDTypeOf<int32_t>);
+  const Tensor mantissa = record("FrexpBackward0", ordered(input, parts.first, input.dtype()),
+                                 {input}, [exponent = Saved::input(exponent)](BackwardCall& b) {
                                    b.results[0] = ldexp(b.grad(), neg(exponent.get(b.node)));
                                  });
   return {mantissa, exponent};

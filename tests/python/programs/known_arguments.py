@@ -56,7 +56,7 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
-    return c.derives("Igamma") and c.only_theirs_raises(
+    return c.derives("Igamma", "Igammac") and c.only_theirs_raises(
         "Subtraction, the `-` operator, with a bool"
     )
 

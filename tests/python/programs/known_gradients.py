@@ -171,6 +171,25 @@ def _(c: Case) -> bool:
     )
 
 
+# What was written into the product, whose gradient PyTorch makes a part of the graph, zeros.
+@documented("**Hidden views**")
+def _(c: Case) -> bool:
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    none = c.aspect == "type" and c.difference.ours == "None" and zeros
+    made = re.findall(r"^(x\d+) = .*(?:matmul\(| @ )", c.history, re.M)
+    written = [x for x in c.named(" ".join(made)) if x._version and x.dim() > 2]
+    return none and is_derivative(c) and len(written) > 0
+
+
+# A batch that comes first stays there, so that contiguous() gives what linear has made, not a copy.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
+    layers = re.findall(r"^(m\d+) = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
+    biases = [f"{m}.out_proj.bias.grad" for m in layers]
+    return more and c.difference.place in biases and ".contiguous()" in c.history
+
+
 @documented("**Weights of losses**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises(
@@ -271,6 +290,14 @@ def _(c: Case) -> bool:
     none = none or c.only_theirs_raises(f"{UNUSED}|does not require grad")
     none = none or (c.aspect == "requires_grad" and c.difference.ours == "True")
     return none and (c.passes("scaled_dot_product_attention") or c.derives("GridSampler"))
+
+
+# What was added are zeros, to a gradient that was there.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    inputs = c.named(" ".join(re.findall(r"grid_sample\((x\d+)", c.history)))
+    added = c.aspect == "version" and int(c.difference.ours) > int(c.difference.theirs)
+    return added and "create_graph=True" in c.history and any(x.grad is c.theirs for x in inputs)
 
 
 # A GPU composes the attention of float64.

@@ -136,6 +136,15 @@ def _(c: Case) -> bool:
     return written and c.only_ours_raises(CHANGED)
 
 
+# Batches that lie in another order are copied, so that they are matrices side by side.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    factors = c.named("\n".join(re.findall(r"\baddbmm_?\((.*)\)", c.history)))
+    apart = [x for x in factors if x._version and x.dim() == 3 and not x.is_contiguous()]
+    written = any(names_changed(c.difference.theirs, x) for x in apart)
+    return written and c.only_theirs_raises(CHANGED)
+
+
 # PyTorch's product does not notice that a factor was written.
 @documented(KEEPS)
 def _(c: Case) -> bool:

@@ -7,6 +7,7 @@ import re
 import torch
 
 from .case import Case, documented, graph_of, is_derivative
+from .elements import all_that_differ
 
 # A call in place.
 WRITES = r"(?<!requires_grad)(?<=\w)_\(|inplace=True"
@@ -114,9 +115,25 @@ def _(c: Case) -> bool:
 # PyTorch writes the statistics nevertheless.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
-    none = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
+    none = is_of_nothing(c, r"instance_norm|InstanceNorm\dd")
     sentence = "leaf Variable that requires grad|doesn't match the broadcast shape"
-    return none and c.only_theirs_raises(sentence)
+    return none and c.only_theirs_raises(f"{sentence}|shape '.*' is invalid for input of size")
+
+
+# Parameters that take no part in anything: PyTorch divides 0 by 0.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    norms = [n for x in c.derived for n in graph_of(x) if n.name() == "NativeGroupNormBackward0"]
+    of_nothing = any(0 in n._input_metadata[0].shape for n in norms)
+    return of_nothing and all_that_differ(c, lambda ours, theirs: (ours == 0) & theirs.isnan())
+
+
+# PyTorch gives its input back.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    shuffles = "pixel_(?:un)?shuffle|channel_shuffle|Pixel(?:Unshuffle|Shuffle)|ChannelShuffle"
+    backward = c.only_theirs_raises(r"Function (Pixel|Channel)\w+ returned an invalid gradient")
+    return backward or (c.aspect == "shape" and is_of_nothing(c, shuffles))
 
 
 # They are what was in the memory.

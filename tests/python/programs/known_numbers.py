@@ -53,7 +53,8 @@ def _(c: Case) -> bool:
 
 @documented("**`layer_norm`** of a row whose squares overflow")
 def _(c: Case) -> bool:
-    normalised = re.search(r"layer_norm\(|LayerNorm\(", c.called) is not None
+    layers = r"layer_norm\(|LayerNorm\(|Transformer(En|De)coderLayer\("
+    normalised = re.search(layers, c.called) is not None
     normalised = normalised or c.derives("NativeLayerNorm")
     return normalised and only_the_infinite_differs(c)
 

@@ -17,7 +17,7 @@ def _small(p: Program, *numbers: int) -> int:
 # ---- layers
 
 
-def _layer(p: Program) -> tuple[str, tuple[int, ...]]:
+def layer_and_shape(p: Program) -> tuple[str, tuple[int, ...]]:
     """One that statements.py has not, and the shape of an input that it takes."""
     n, m, batch = p.choose(1, 2, 4), p.choose(1, 2, 4), p.choose(1, 2)
     line, image = (batch, n, 6), (batch, n, 4, p.choose(4, 5))
@@ -82,7 +82,7 @@ def _layer(p: Program) -> tuple[str, tuple[int, ...]]:
 
 
 def layer(p: Program) -> None:
-    text, shape = _layer(p)
+    text, shape = layer_and_shape(p)
     kind = p.choose("float32", "float64")
     dtype = ".double()" if kind == "float64" else ""
     name = p.bind("m", f"t.nn.{text}{dtype}.apply(lambda m: [{FILL}])")

@@ -25,12 +25,78 @@ x4 = 0.0**x3
 x2[x2 < 0] = 0.0
 x5, = t.autograd.grad(x4.sum(), [x1], t.tensor(1.0))
 """,
+    "a comparison with what a matrix and a batch gave, written there": """
+x1 = t.tensor([[0.0]], dtype=t.float64).requires_grad_()
+x2 = t.tensor([[[0.0]]], dtype=t.float64, requires_grad=True)
+x3 = t.matmul(x1, x2)
+x3.gt_(x2)
+x4, = t.autograd.grad(x3.exp(), x1, create_graph=True)
+x4.backward()
+""",
+    "zeros that are added to the gradient of an image that was sampled": """
+x1 = t.tensor([[[[[0.0]]]]], dtype=t.float64).requires_grad_()
+x2 = t.tensor([[[[[0.0, 0.0, 0.0]]]]], dtype=t.float64)
+x3 = t.nn.functional.grid_sample(x1, x2)
+x3.backward(retain_graph=True)
+x4 = x1.grad
+x5, = t.autograd.grad(x3, x1, create_graph=True)
+x5.backward()
+""",
+    "the bias of heads whose result was written, of a batch that comes first": """
+x1 = t.tensor([[[0.0], [0.0]], [[0.0], [0.0]]], requires_grad=True)
+m1 = t.nn.MultiheadAttention(1, 1, batch_first=True).apply(lambda m: [w.data.zero_() for w in m.parameters()])
+x2 = m1(x1, x1, x1)[0].contiguous()
+x2.fill_(0.0)
+x2.backward(x1, create_graph=True)
+""",
+    "batches that were written after they were multiplied and added": """
+x1 = t.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=t.float64)
+x2 = t.zeros(2, 2, 5, dtype=t.float64).requires_grad_()
+x3 = t.arange(30).to(t.float64).reshape((5, 2, 3)).permute((1, 0, 2))
+x1.addbmm_(x2, x3)
+x3.floor_()
+x1.sum().backward()
+""",
+    "an incomplete Gamma of a bool": """
+x1 = t.tensor(0.0, requires_grad=True)
+x2 = t.igammac(t.tensor([[True]]), x1)
+x2.sum().backward()
+""",
+    "distances to none, of another dtype": """
+x1, x2 = t.zeros((0, 2), requires_grad=True), t.ones((3, 2), dtype=t.float64, requires_grad=True)
+x3 = t.cdist(x1, x2)
+x3.sum().backward()
+x4 = t.cdist(x2, t.zeros(0, 2, dtype=t.float32))
+x5 = t.cdist(t.zeros(2, 0), t.zeros(3, 0, dtype=t.float64), 1.0)
+x6 = t.cdist(x2, t.zeros(3, 2))
+""",
     "the bias of a vector's product, asked for a second time": """
 x1 = t.tensor([0.0], requires_grad=True)
 x2 = x1.broadcast_to((3,))
 x3 = t.nn.functional.linear(x1, t.ones(3, 1), bias=x2)
 x3.sum().backward()
 x4, = t.autograd.grad(x3.mean(), [x2])
+""",
+    "images of nothing that are shuffled, and volumes of no channels with statistics": """
+x1 = t.zeros((2, 4, 2, 0)).requires_grad_()
+x2 = t.nn.PixelShuffle(2)(x1)
+x3 = t.zeros((2, 0, 3, 2, 3), dtype=t.float64)
+m1 = t.nn.InstanceNorm3d(4, track_running_stats=True).double()
+x4 = m1(x3)
+""",
+    "the running variance of large equal elements": """
+x1 = t.full((1, 1, 3, 1), 1e30, dtype=t.float64)
+x2, x3 = t.zeros(1, dtype=t.float64), t.zeros(1, dtype=t.float64)
+x4 = t.nn.functional.instance_norm(x1, x2, running_var=x3)
+""",
+    "the weight of a norm of groups of nothing": """
+m1 = t.nn.GroupNorm(1, 1).to(t.float64)
+x1 = m1(t.zeros((1, 1, 0), dtype=t.float64))
+x1.sum().backward()
+""",
+    "the gradient of images of nothing that are shuffled": """
+x1 = t.zeros((2, 4, 2, 0)).requires_grad_()
+t.nn.PixelShuffle(2)(x1).sum().backward()
 """,
     "a constant that GroupNorm has normalised": """
 m1 = t.nn.GroupNorm(1, 2)

@@ -378,6 +378,38 @@ x2.backward()
 x1 = t.tensor(4294967294.0, dtype=t.float64)
 x2 = x1.to(t.uint8)
 """,
+    "an image of one element per channel, which no pooling takes for channels last": """
+x1 = t.tensor([[[1.0, 2.0]]]).T
+x2 = t.nn.functional.adaptive_avg_pool2d(x1, 2)
+x3 = t.nn.functional.adaptive_max_pool2d(x1, 2)
+x4, x5 = t.nn.functional.max_pool2d(x1, 1, return_indices=True)
+x6 = t.nn.functional.avg_pool2d(x1, 1)
+x7 = t.nn.functional.adaptive_max_pool2d(x1, (5, 3))
+""",
+    "a line of one channel that is padded at its end": """
+x1 = t.zeros(2, 2, 1, dtype=t.float64).permute(0, 2, 1)
+x2 = t.nn.functional.conv1d(x1, t.zeros(2, 1, 2, dtype=t.float64), padding='same')
+x3 = t.nn.functional.conv1d(x1, t.zeros(2, 1, 3, dtype=t.float64), padding='same')
+""",
+    "a mantissa and an exponent of one element, or of a line, with gaps": """
+x1, x2 = t.frexp(t.zeros(2, 1, 2)[:1, :, 0])
+n1, n2 = x1.stride()
+n3, n4 = x2.stride()
+x3, x4 = t.frexp(t.zeros(2, 3, 4).permute(2, 0, 1)[1:2])
+n5, n6, n7 = x3.stride()
+n8, n9, n10 = x4.stride()
+""",
+    "a group of large equal elements": """
+m1 = t.nn.GroupNorm(1, 0, affine=False)
+x1 = t.tensor([[[[1e30]]]]).expand((1, 1, 1, 2))
+x2 = m1(x1)
+""",
+    "a rate that is the norm of a large parameter": """
+x1 = t.tensor([0.0, 1e30], requires_grad=True)
+x1.mean().backward()
+o1 = t.optim.Adafactor([x1])
+o1.step()
+""",
     "remainders by what lies beside 0": """
 x1 = t.tensor([0.0] * 8 + [-0.5], dtype=t.float64)
 x2 = t.nn.functional.relu(x1)

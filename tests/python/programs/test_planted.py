@@ -138,6 +138,50 @@ x4, = t.autograd.grad(x5.sum(), x2, create_graph=True)
 (x4.mean() * t.fault(1, 2)).backward()
 """,
     ),
+    "batches that are multiplied and added are copies, also in their own order": (
+        "raised",
+        """
+x1, x2 = t.zeros(2, 3), t.ones(2, 2, 5, requires_grad=True)
+x3 = t.ones(2, 5, 3)
+x4 = x1.addbmm(x2, t.fault(x3, x3.clone()))
+x3.floor_()
+x4.sum().backward()
+""",
+    ),
+    "what a matrix and a batch gave has no gradient": (
+        "type",
+        """
+x1, x2 = t.ones(1, 1, requires_grad=True), t.ones(1, 1, 1)
+x3 = t.matmul(x1, x2)
+x3.mul_(2)
+x3.backward(inputs=[x1]) if t.fault(True, False) else None
+""",
+    ),
+    "a step by Adafactor is too long": (
+        "values",
+        """
+x1 = t.tensor([0.0, 1e30], requires_grad=True)
+x2 = t.tensor([0.0, 1.0], requires_grad=True)
+(x1.mean() + x2.mean()).backward()
+o1 = t.optim.Adafactor([x2], lr=t.fault(0.01, 0.1))
+o1.step()
+""",
+    ),
+    "volumes of no channels have another shape": (
+        "shape",
+        """
+x1 = t.zeros((2, 0, 3, 2, 3))
+m1 = t.nn.InstanceNorm3d(0, track_running_stats=True)
+x2 = m1(x1).reshape(t.fault((2, 0), (0, 2)))
+""",
+    ),
+    "large groups are doubled": (
+        "values",
+        """
+x1 = t.tensor([[1e30, 1e30, 1.0, 2.0]])
+x2 = t.nn.functional.group_norm(x1, 2) * t.fault(1, 2)
+""",
+    ),
     "zeta of NaN is 0, and a tensor that takes no part is large": (
         "values",
         """

@@ -18,7 +18,7 @@ from ..._type_info import typename
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import Hooks, RemovableHandle
-from ..parameter import Buffer, Parameter
+from ..parameter import Buffer, Parameter, is_lazy
 from .calls import (  # noqa: F401  where PyTorch has those of all modules
     CallHooks,
     HooksOfAll,
@@ -363,7 +363,7 @@ class Module(StateDict):
                     _convert(p, function)
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._buffers[name] = function(buffer)
+                    module._buffers[name] = _converted(buffer, function)
         return self
 
     def to_empty(self, *, device, recurse: bool = True):
@@ -483,11 +483,18 @@ def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
 
 
+def _converted(buffer, function):
+    value = function(buffer)
+    if is_lazy(buffer) and not is_lazy(value):  # it has to be made yet
+        return type(buffer)(device=value.device, dtype=value.dtype)
+    return value
+
+
 def _convert(p: Parameter, function) -> None:
     with no_grad():
         value = function(p)
         grad = p.grad
-    if value.is_set_to(p) and value.dtype is p.dtype:
+    if _ops.tensor_is_set_to(value, p) and value.dtype is p.dtype:
         return
     _ops.tensor_set_data(p, value)
     if grad is not None:  # it stays the same tensor, with its place in a graph
