@@ -357,7 +357,12 @@ def _ops(schema: Schema) -> str:
     for k in schema.kernels.values():
         if k.index_error:
             parts.append(f"  if (op == op::{k.name}.number)\n    return {_sentence(k)};")
-    parts += ['  return "";', "}\n", _NARROW]
+    parts += ['  return "";', "}\n", "Code index_code(int op) {"]
+    for k in schema.kernels.values():
+        if k.index_raises != "index_error":
+            code = text.camel(k.index_raises)
+            parts.append(f"  if (op == op::{k.name}.number) return Code::k{code};")
+    parts += ["  return Code::kIndexError;", "}\n", _NARROW]
     for k in schema.kernels.values():
         if k.narrow:
             devices = [f"device.type == DeviceType::k{b.capitalize()}" for b in k.narrow]

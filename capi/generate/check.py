@@ -82,7 +82,7 @@ def check(schema: Schema) -> None:
     for call in schema.calls.values():
         _call(f"[call.{call.name}]", call)
     for kernel in schema.kernels.values():
-        _kernel(f"{kernel.file}.toml: [kernel.{kernel.name}]", kernel)
+        _kernel(f"{kernel.file}.toml: [kernel.{kernel.name}]", kernel, schema)
     _kernel_names(schema)
     _c_names(schema)
     _alphabet(schema)
@@ -218,12 +218,14 @@ def _call(where: str, call: Call) -> None:
         raise SchemaError(f"{where}: nothing says how long the lists are")
 
 
-def _kernel(where: str, kernel: Kernel) -> None:
+def _kernel(where: str, kernel: Kernel, schema: Schema) -> None:
     for key in ("workspace", "narrow"):
         if unknown := set(getattr(kernel, key)) - set(BACKENDS):
             raise SchemaError(f"{where}: {key}: '{unknown.pop()}' is no backend")
     if kernel.call.file != kernel.file:
         raise SchemaError(f"{where}: its call stands in another file, {kernel.call.file}.toml")
+    if kernel.index_raises not in [v.name for v in schema.enums["status"].values]:
+        raise SchemaError(f"{where}: index_raises: '{kernel.index_raises}' is no status")
     known = {"index", "size", *(n.name for n in kernel.call.ints)}
     for name in re.findall(r"\{(\w+)\}", kernel.index_error):
         if name not in known:

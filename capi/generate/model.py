@@ -497,6 +497,7 @@ class Kernel:
     narrow: tuple[str, ...]  # those whose kernel takes float16 and bfloat16 as they are
     updates: bool  # it keeps some of what is in its outputs, or reads it
     index_error: str  # what is said of an index out of range; "": it takes no indices
+    index_raises: str = "index_error"  # the status that it is reported as
 
 
 @dataclass(frozen=True)

@@ -205,9 +205,8 @@ def _parse_call(schema, names, stem, file, name, row) -> None:
 
 def _parse_kernel(schema, names, stem, file, name, row) -> None:
     """A row has a call of its own, or names one that several kernels share."""
-    _refuse_unknown(
-        row, {"doc", "call", "workspace", "narrow", "updates", "index_error", *_CALL_KEYS}
-    )
+    own = {"doc", "call", "workspace", "narrow", "updates", "index_error", "index_raises"}
+    _refuse_unknown(row, own | set(_CALL_KEYS))
     if "call" not in row:
         _add(schema.calls, name, _call(names, stem, name, row))
     elif row["call"] not in schema.calls or set(_CALL_KEYS) & set(row):
@@ -221,6 +220,7 @@ def _parse_kernel(schema, names, stem, file, name, row) -> None:
         narrow=tuple(row.get("narrow", ())),
         updates=row.get("updates", False),
         index_error=row.get("index_error", ""),
+        index_raises=row.get("index_raises", "index_error"),
     )
     _add(schema.kernels, name, kernel)
 

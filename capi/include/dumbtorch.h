@@ -6914,8 +6914,8 @@ DT_MUST_CHECK DT_API dt_status dt_embedding(
  *   default: false.
  * @param padding_idx A row that bags leave out; absent for none. PyTorch's default: absent.
  * @throws ValueError: the sizes of input, offsets or per_sample_weights do not fit.
- * @throws IndexError: a row is out of range.
- * @throws RuntimeError: offsets do not grow from 0 to the number of entries. */
+ * @throws RuntimeError: a row is out of range, or offsets do not grow from 0 to the number of
+ *   entries. */
 DT_MUST_CHECK DT_API dt_status dt_embedding_bag(
     dt_tensor *input, dt_tensor *weight, dt_tensor *offsets, const double *max_norm,
     double norm_type, int32_t scale_grad_by_freq, const char *mode, int32_t sparse,

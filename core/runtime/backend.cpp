@@ -36,7 +36,7 @@ int32_t device_of(Span<const View> out, Span<const View> in) {
 }
 
 [[noreturn]] void report(int op, const dt_call& call, int32_t result, const dt_fault& fault) {
-  if (result == DT_KERNEL_INDEX) fail(Code::kIndexError, index_error(op, call, fault));
+  if (result == DT_KERNEL_INDEX) fail(index_code(op), index_error(op, call, fault));
   if (result == DT_KERNEL_OUT_OF_MEMORY) fail(Code::kOutOfMemory, call.op, ": ", fault.message);
   if (result == DT_KERNEL_UNSUPPORTED) {
     fail(Code::kNotImplemented, "\"", op_name(op),

@@ -29,7 +29,8 @@ bool run_spans(int op, const CallSpans& spans, bool is_shortcut);
 bool takes_narrow_floats(int op, Device device);
 // Whether they keep some of what is in their outputs, or read it.
 bool updates_outputs(int op);
-// PyTorch's sentence about an index that a kernel found out of range.
+// PyTorch's error, and its sentence, about an index that a kernel found out of range.
+Code index_code(int op);
 std::string index_error(int op, const dt_call& call, const dt_fault& fault);
 
 template <class Call>

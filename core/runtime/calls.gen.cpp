@@ -173,10 +173,15 @@ std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
   if (op == op::cross_entropy_backward.number)
     return text("Target ", fault.index, " is out of bounds.");
   if (op == op::embedding_bag.number)
-    return text("index ", fault.index, " is out of range of a table of ", fault.size, " rows");
+    return text("Expected idx >= 0 && idx < num_embeddings but found idx to be ", fault.index);
   if (op == op::searchsorted.number)
     return text("torch.searchsorted(): sorter index out of range");
   return "";
+}
+
+Code index_code(int op) {
+  if (op == op::embedding_bag.number) return Code::kRuntimeError;
+  return Code::kIndexError;
 }
 
 bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {

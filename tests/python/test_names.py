@@ -342,3 +342,19 @@ def test_backends_are_modules():
 def test_capsules():
     x = dt.arange(3.0)
     assert dt.from_dlpack(dt.utils.dlpack.to_dlpack(x)).data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("shapes", [((-12,),), ((1, -12), (2,)), (-3,)])
+def test_broadcast_shapes_refuses_negative_sizes(shapes):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError) as theirs:
+        torch.broadcast_shapes(*shapes)
+    with pytest.raises(ValueError, match=f"^{theirs.value}$"):
+        dt.broadcast_shapes(*shapes)
+
+
+def test_a_device_without_memory_is_refused_with_what_there_is():
+    with pytest.raises(RuntimeError, match="device string: meta; .*skip_init"):
+        dt.device("meta")
+    with pytest.raises(RuntimeError, match="device string: meta; .*skip_init"):
+        dt.zeros(2, device="meta")

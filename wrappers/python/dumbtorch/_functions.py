@@ -109,7 +109,10 @@ def fill(input, value):
 
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
-    views = [_ops.expand(_ops.zeros(()), (s,) if isinstance(s, int) else s) for s in shapes]
+    shapes = [(s,) if isinstance(s, int) else s for s in shapes]
+    if any(size < 0 for shape in shapes for size in shape):
+        raise ValueError("Attempting to broadcast a dimension with negative length!")
+    views = [_ops.expand(_ops.zeros(()), s) for s in shapes]
     return _ops.broadcast_tensors(views)[0].shape if views else Size()
 
 

@@ -134,6 +134,11 @@ channels_last = MEMORY_FORMAT.named("channels_last")
 DTYPE.update({float: float64.number, int: int64.number, bool: bool_.number})
 
 
+_OF_META = (
+    "; tensors have memory here: nn.utils.skip_init makes a module without initialising it, and "
+    "load_state_dict(assign=True) puts other tensors in the place of its own"
+)
+
 # The default devices to go back to at the ends of this thread's blocks `with device(...)`.
 _before = threading.local()
 
@@ -159,9 +164,8 @@ class device:
             raise TypeError(f"device(): argument 'device' (position 1) must be str, not {kind}")
         if type not in _enums.DEVICE_TYPE:
             known = ", ".join(_enums.DEVICE_TYPE)
-            raise RuntimeError(
-                f"Expected one of {known} device type at start of device string: {type}"
-            )
+            said = f"Expected one of {known} device type at start of device string: {type}"
+            raise RuntimeError(said + _OF_META if type == "meta" else said)
         if index is not None and index < 0:
             raise RuntimeError("Device index must not be negative")
         self.type, self.index = type, index
