@@ -11,16 +11,16 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kBlockThreads = 256;
-constexpr int64_t kMostScratch = int64_t{1} << 28;  // bytes, unless one matrix needs more
+constexpr int64_t kMaxScratchBytes = int64_t{1} << 28;  // bytes, unless one matrix needs more
 // Warps with a matrix each, and the numbers that it needs at most: they lie in shared memory, and
 // such a warp waits for nobody.
-constexpr int kWarps = 4;
-constexpr int64_t kWarpScratch = 1536;
-constexpr int64_t kWarpsOfProcessor = 64;
+constexpr int kWarpsPerBlock = 4;
+constexpr int64_t kMaxWarpScratch = 1536;
+constexpr int64_t kWarpsPerProcessor = 64;
 
 // The threads that work on one matrix: a warp or a block.
 template <int kThreads>
-class Threads {
+class Team {
  public:
   template <class F>
   __device__ void each(int64_t n, int64_t, const F& f) const {
@@ -103,21 +103,21 @@ class Threads {
 
 template <class Problem>
 __global__ void __launch_bounds__(kBlockThreads)
-    solve_by_blocks(const __grid_constant__ Problem problem, int64_t matrices, double* scratch) {
+    block_per_matrix(const __grid_constant__ Problem problem, int64_t matrices, double* scratch) {
   begin_kernel();
-  Threads<kBlockThreads> team;
+  Team<kBlockThreads> team;
   for (int64_t n = blockIdx.x; n < matrices; n += gridDim.x)
     problem.solve(team, n, scratch + blockIdx.x * problem.scratch());
 }
 
 template <class Problem>
-__global__ void __launch_bounds__(kWarps* kWarp)
-    solve_by_warps(const __grid_constant__ Problem problem, int64_t matrices) {
+__global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
+    warp_per_matrix(const __grid_constant__ Problem problem, int64_t matrices) {
   begin_kernel();
   extern __shared__ double memory[];
-  Threads<kWarp> team;
-  const int64_t warp = threadIdx.x / kWarp, step = int64_t{gridDim.x} * kWarps;
-  for (int64_t n = int64_t{blockIdx.x} * kWarps + warp; n < matrices; n += step) {
+  Team<kWarp> team;
+  const int64_t warp = threadIdx.x / kWarp, step = int64_t{gridDim.x} * kWarpsPerBlock;
+  for (int64_t n = int64_t{blockIdx.x} * kWarpsPerBlock + warp; n < matrices; n += step) {
     problem.solve(team, n, memory + warp * problem.scratch());
     __syncwarp();
   }
@@ -125,13 +125,14 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 
 template <class Problem>
 bool fits_warp(const Problem& problem) {
-  return problem.scratch() <= kWarpScratch;
+  return problem.scratch() <= kMaxWarpScratch;
 }
 
 template <class Problem>
-int64_t blocks_for(const dt_stream* stream, const Problem& problem) {
+int64_t block_count(const dt_stream* stream, const Problem& problem) {
   const int64_t bytes = std::max<int64_t>(1, problem.scratch()) * int64_t{sizeof(double)};
-  const int64_t most = std::min<int64_t>(kMostScratch / bytes, 8 * multiprocessors(stream->device));
+  const int64_t most =
+      std::min<int64_t>(kMaxScratchBytes / bytes, 8 * multiprocessors(stream->device));
   return std::min(problem.matrices(), std::max<int64_t>(1, most));
 }
 
@@ -139,21 +140,22 @@ template <class Problem>
 int32_t solve(const dt_stream* stream, const Problem& problem, void* workspace) {
   const int64_t matrices = problem.matrices();
   if (fits_warp(problem)) {
-    const int64_t warps = std::min(matrices, kWarpsOfProcessor * multiprocessors(stream->device));
-    return launch(stream, solve_by_warps<Problem>,
-                  dim3(static_cast<unsigned>(divide_up(warps, kWarps))), dim3(kWarps * kWarp),
-                  static_cast<size_t>(kWarps * problem.scratch()) * sizeof(double), problem,
+    const int64_t warps = std::min(matrices, kWarpsPerProcessor * multiprocessors(stream->device));
+    return launch(stream, warp_per_matrix<Problem>,
+                  dim3(static_cast<unsigned>(divide_up(warps, kWarpsPerBlock))),
+                  dim3(kWarpsPerBlock * kWarp),
+                  static_cast<size_t>(kWarpsPerBlock * problem.scratch()) * sizeof(double), problem,
                   matrices);
   }
-  return launch(stream, solve_by_blocks<Problem>,
-                dim3(static_cast<unsigned>(blocks_for(stream, problem))), dim3(kBlockThreads), 0,
+  return launch(stream, block_per_matrix<Problem>,
+                dim3(static_cast<unsigned>(block_count(stream, problem))), dim3(kBlockThreads), 0,
                 problem, matrices, static_cast<double*>(workspace));
 }
 
 template <class Problem>
 int64_t workspace_of(const dt_stream* stream, const Problem& problem) {
   if (fits_warp(problem)) return 0;
-  return blocks_for(stream, problem) * problem.scratch() * int64_t{sizeof(double)};
+  return block_count(stream, problem) * problem.scratch() * int64_t{sizeof(double)};
 }
 
 }  // namespace
