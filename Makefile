@@ -28,8 +28,8 @@ CUDA_CACHE_PATH ?= $(XDG_CACHE_HOME)/cuda
 
 export TORCH DATA DEVICE PYTHON CUDA LANGUAGES XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
 
-.PHONY: help setup setup-demo setup-tests configure build demo test bench lint format clang sanitize tsan
-.PHONY: gpu programs mutate generate coverage wheel install clean distclean
+.PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
+.PHONY: clang gpu programs mutate generate coverage wheel install clean distclean
 
 # What is missing is installed, and asked for, all at once and before anything is built.
 .NOTPARALLEL:
