@@ -29,7 +29,7 @@ CUDA_CACHE_PATH ?= $(XDG_CACHE_HOME)/cuda
 export TORCH DATA DEVICE PYTHON CUDA LANGUAGES XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
-.PHONY: gpu programs mutate generate coverage wheel install clean distclean
+.PHONY: clang gpu programs mutate generate coverage wheel install clean distclean
 
 # What is missing is installed, and asked for, all at once and before anything is built.
 .NOTPARALLEL:
@@ -40,6 +40,7 @@ help:
 	@echo "make build     build/libdumbtorch.so, and .venv/bin/python with 'import dumbtorch'"
 	@echo "make bench     dumbtorch against PyTorch, interleaved"
 	@echo "make lint      the rules of the house; make format applies what can be applied"
+	@echo "make clang     core, the C API and the kernels compile with clang, as plain C++17"
 	@echo "make sanitize  the C and C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan      the same under ThreadSanitizer"
 	@echo "make gpu       on a machine with a GPU: build, tests and benchmarks (scripts/gpu.sh)"
@@ -88,6 +89,10 @@ format: setup-tests
 	@$(PY) scripts/lint.py --format
 	@$(PY) -m ruff check --quiet --fix
 	@$(PY) -m ruff format --quiet
+
+clang: setup-tests
+	@cmake --preset clang >/dev/null
+	@cmake --build --preset clang
 
 sanitize: setup-tests
 	@cmake --preset asan >/dev/null

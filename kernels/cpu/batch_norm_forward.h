@@ -82,7 +82,7 @@ template <class T>
 struct MomentsUpdate {
   const T* const* run;
   const int64_t positions;
-  const double number, part, share, spread;
+  const double number, part, share, between;
 
   MomentsUpdate(const T* const* run, int64_t positions, int64_t before)
       : run(run),
@@ -90,14 +90,14 @@ struct MomentsUpdate {
         number(static_cast<double>(positions)),
         part(1 / number),
         share(number / (static_cast<double>(before) + number)),
-        spread(share * static_cast<double>(before)) {}
+        between(share * static_cast<double>(before)) {}
 
   // Of one channel: the sum of distances and of their squares.
   void add(int64_t i, double missed, double far, double* mean, double* squares) const {
     const double center = static_cast<double>(run[0][i]) + missed * part;
     const double delta = center - mean[i];
     mean[i] += delta * share;
-    squares[i] += far - missed * missed * part + delta * delta * spread;
+    squares[i] += far - missed * missed * part + delta * delta * between;
   }
 
   // The same where some sums of squares are no floats.

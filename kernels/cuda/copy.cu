@@ -150,8 +150,6 @@ __global__ void __launch_bounds__(kTileThreads)
   }
 }
 
-constexpr int64_t kWorthTiles = 16;
-
 // Tiles and their coordinates are counted in 32 bits; what is larger goes the general way.
 bool has_countable_tiles(const dt_view& y, int row) {
   return y.sizes[row] <= kMaxIndex32 && y.sizes[y.ndim - 1] <= kMaxIndex32 &&

@@ -9,6 +9,9 @@ namespace dt::cuda {
 // and as few as they can be.
 int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x);
 
+// Elements of both axes from which on a walk through tiles in shared memory is worth it.
+constexpr int64_t kWorthTiles = 16;
+
 // Whether that goes through tiles in shared memory: elements that are neighbours in x are not in y.
 bool is_transpose(const dt_view& y, const dt_view& x);
 

@@ -12,19 +12,19 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kBlockThreads = 256;
-constexpr int64_t kMostScratch = int64_t{1} << 28;  // bytes, unless one matrix needs more
+constexpr int64_t kMaxScratchBytes = int64_t{1} << 28;  // bytes, unless one matrix needs more
 // Warps of a block whose matrices lie in shared memory, and the numbers that one needs at most for
 // a warp to have it: 48 kB of a block. A matrix of few rows gets as many lanes, if what it needs is
 // what a square one does beside as many right-hand sides.
-constexpr int kWarps = 4;
-constexpr int64_t kWarpScratch = 1535;
+constexpr int kWarpsPerBlock = 4;
+constexpr int64_t kMaxWarpScratch = 1535;
 template <int kLanes>
-constexpr int64_t kFewScratch = 2 * kLanes* kLanes + 2 * kLanes;
-constexpr int64_t kWarpsOfProcessor = 64;
+constexpr int64_t kMaxTeamScratch = 2 * kLanes* kLanes + 2 * kLanes;
+constexpr int64_t kWarpsPerProcessor = 64;
 
 // The threads that work on one matrix: a part of a warp, or a block.
 template <int kThreads>
-class Threads {
+class Team {
  public:
   template <class F>
   __device__ void each(int64_t n, int64_t, const F& f) const {
@@ -109,14 +109,14 @@ class Threads {
 
 template <class Problem>
 bool fits_warp(const Problem& problem) {
-  return problem.scratch() <= kWarpScratch;
+  return problem.scratch() <= kMaxWarpScratch;
 }
 
 template <class Problem>
 __global__ void __launch_bounds__(kBlockThreads)
-    solve_by_blocks(const __grid_constant__ Problem problem, int64_t matrices, double* scratch) {
+    block_per_matrix(const __grid_constant__ Problem problem, int64_t matrices, double* scratch) {
   begin_kernel();
-  Threads<kBlockThreads> team;
+  Team<kBlockThreads> team;
   for (int64_t n = blockIdx.x; n < matrices; n += gridDim.x)
     problem.solve(team, n, scratch + blockIdx.x * problem.scratch());
 }
@@ -131,12 +131,12 @@ __host__ __device__ int64_t stride_of(const Problem& problem) {
 // A team beyond the last matrix repeats that one, since lanes of a warp exchange what they have
 // found together.
 template <int kLanes, class Problem>
-__global__ void __launch_bounds__(kWarps* kWarp)
-    solve_by_lanes(const __grid_constant__ Problem problem, int64_t matrices) {
+__global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
+    team_per_matrix(const __grid_constant__ Problem problem, int64_t matrices) {
   begin_kernel();
   extern __shared__ double memory[];
-  constexpr int64_t kTeams = kWarps * kWarp / kLanes;
-  Threads<kLanes> team;
+  constexpr int64_t kTeams = kWarpsPerBlock * kWarp / kLanes;
+  Team<kLanes> team;
   const int64_t own = threadIdx.x / kLanes, last = matrices - 1;
   for (int64_t n = blockIdx.x * kTeams; n < matrices; n += gridDim.x * kTeams) {
     problem.solve(team, factor::least(n + own, last), memory + own * stride_of(problem));
@@ -145,38 +145,39 @@ __global__ void __launch_bounds__(kWarps* kWarp)
 }
 
 template <class Problem>
-int64_t blocks_for(const dt_stream* stream, const Problem& problem) {
+int64_t block_count(const dt_stream* stream, const Problem& problem) {
   const int64_t bytes = std::max<int64_t>(1, problem.scratch()) * int64_t{sizeof(double)};
-  const int64_t most = std::min<int64_t>(kMostScratch / bytes, 8 * multiprocessors(stream->device));
+  const int64_t most =
+      std::min<int64_t>(kMaxScratchBytes / bytes, 8 * multiprocessors(stream->device));
   return std::min(problem.matrices(), std::max<int64_t>(1, most));
 }
 
 template <int kLanes, class Problem>
-int32_t solve_by(const dt_stream* stream, const Problem& problem) {
-  constexpr int64_t kTeams = kWarps * kWarp / kLanes;
+int32_t solve_by_teams(const dt_stream* stream, const Problem& problem) {
+  constexpr int64_t kTeams = kWarpsPerBlock * kWarp / kLanes;
   const int64_t matrices = problem.matrices();
-  const int64_t most = kWarpsOfProcessor / kWarps * multiprocessors(stream->device);
+  const int64_t most = kWarpsPerProcessor / kWarpsPerBlock * multiprocessors(stream->device);
   const auto blocks = static_cast<unsigned>(std::min(divide_up(matrices, kTeams), most));
-  return launch(stream, solve_by_lanes<kLanes, Problem>, dim3(blocks), dim3(kWarps * kWarp),
-                static_cast<size_t>(kTeams * stride_of(problem)) * sizeof(double), problem,
-                matrices);
+  return launch(
+      stream, team_per_matrix<kLanes, Problem>, dim3(blocks), dim3(kWarpsPerBlock * kWarp),
+      static_cast<size_t>(kTeams * stride_of(problem)) * sizeof(double), problem, matrices);
 }
 
 template <class Problem>
 int32_t solve(const dt_stream* stream, const Problem& problem, void* workspace) {
   const int64_t matrices = problem.matrices();
-  if (problem.scratch() <= kFewScratch<4>) return solve_by<4>(stream, problem);
-  if (problem.scratch() <= kFewScratch<8>) return solve_by<8>(stream, problem);
-  if (fits_warp(problem)) return solve_by<kWarp>(stream, problem);
-  return launch(stream, solve_by_blocks<Problem>,
-                dim3(static_cast<unsigned>(blocks_for(stream, problem))), dim3(kBlockThreads), 0,
+  if (problem.scratch() <= kMaxTeamScratch<4>) return solve_by_teams<4>(stream, problem);
+  if (problem.scratch() <= kMaxTeamScratch<8>) return solve_by_teams<8>(stream, problem);
+  if (fits_warp(problem)) return solve_by_teams<kWarp>(stream, problem);
+  return launch(stream, block_per_matrix<Problem>,
+                dim3(static_cast<unsigned>(block_count(stream, problem))), dim3(kBlockThreads), 0,
                 problem, matrices, static_cast<double*>(workspace));
 }
 
 template <class Problem>
 int64_t workspace_of(const dt_stream* stream, const Problem& problem) {
   if (fits_warp(problem)) return 0;
-  return blocks_for(stream, problem) * problem.scratch() * int64_t{sizeof(double)};
+  return block_count(stream, problem) * problem.scratch() * int64_t{sizeof(double)};
 }
 
 }  // namespace

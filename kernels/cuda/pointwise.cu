@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cuda/copy.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/pointwise.cuh"
@@ -187,8 +188,6 @@ bool plan_packets(PointwiseCall& kernel, int width, const Pointwise& op,
   kernel.offsets = Offsets<kMaxPointwise, uint32_t, int32_t>(piece);
   return true;
 }
-
-constexpr int64_t kWorthTiles = 16;
 
 // The axis along which some operand is denser than along the last one, if tiles of both are worth
 // it; or -1.

@@ -37,14 +37,14 @@ __global__ void __launch_bounds__(kThreads, kRowBlocks)
   constexpr int kWidth = kRowWidth;
   const uint32_t number = blockIdx.x * (kThreads / kTeam) + threadIdx.x / kTeam;
   const Line<Fold, Source, kWidth> line(call, number);
-  Sum carry = Fold::nothing();
+  Sum carry = Fold::identity();
   int buffer = 0;
   // Lines of a warp may end in different tiles: all stay for the shuffles.
   for (int64_t tile = 0; __any_sync(kAllLanes, tile < line.end());
        tile += kTile<kTeam>, buffer ^= 1) {
     TileShare<Fold, Source, kTeam, kWidth> share(line, tile, shared[buffer]);
     share.store(line, carry);
-    carry = Fold::join(carry, share.all);
+    carry = Fold::combine(carry, share.total);
   }
 }
 
@@ -66,8 +66,8 @@ struct Chunk {
 
 // What all threads of the block have, joined in a fixed order.
 template <class Fold, class Sum>
-__device__ __forceinline__ Sum join_block(Sum value) {
-  return team_reduce<kThreads>(value, [](Sum a, Sum b) { return Fold::join(a, b); });
+__device__ __forceinline__ Sum combine_block(Sum value) {
+  return team_reduce<kThreads>(value, [](Sum a, Sum b) { return Fold::combine(a, b); });
 }
 
 template <class Fold, class Source>
@@ -80,17 +80,18 @@ __global__ void __launch_bounds__(kThreads) chunk_totals(const __grid_constant__
   const OfChunk chunk(call);
   const Line<Fold, Source, kWidth> line(call, chunk.line);
   Packet<typename Line<Fold, Source, kWidth>::Element, kWidth> element[kSubtiles];
-  Sum sum = Fold::nothing();
+  Sum sum = Fold::identity();
   for (int64_t tile = chunk.begin; tile < chunk.end && tile < line.end(); tile += OfChunk::kTile) {
     const int64_t first = tile + threadIdx.x * kWidth;
     line.template load_tile<kStep>(first, line.has_packets(tile, OfChunk::kTile), element);
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) {
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) sum = Fold::join(sum, static_cast<Sum>(element[s].value[i]));
+      for (int i = 0; i < kWidth; ++i)
+        sum = Fold::combine(sum, static_cast<Sum>(element[s].value[i]));
     }
   }
-  sum = join_block<Fold>(sum);
+  sum = combine_block<Fold>(sum);
   if (threadIdx.x == 0)
     static_cast<Sum*>(call.totals)[chunk.line * call.chunks + chunk.number] = sum;
 }
@@ -105,16 +106,16 @@ __global__ void __launch_bounds__(kThreads, kChunkBlocks)
   const OfChunk chunk(call);
   const Line<Fold, Source, OfChunk::kWidth> line(call, chunk.line);
   const Sum* const totals = static_cast<const Sum*>(call.totals) + chunk.line * call.chunks;
-  Sum carry = Fold::nothing();
+  Sum carry = Fold::identity();
   for (uint32_t i = threadIdx.x; i < chunk.number; i += kThreads)
-    carry = Fold::join(carry, totals[i]);
-  carry = join_block<Fold>(carry);
+    carry = Fold::combine(carry, totals[i]);
+  carry = combine_block<Fold>(carry);
   int buffer = 0;
   for (int64_t tile = chunk.begin; tile < chunk.end && tile < line.end();
        tile += OfChunk::kTile, buffer ^= 1) {
     TileShare<Fold, Source, kThreads, OfChunk::kWidth> share(line, tile, shared[buffer]);
     share.store(line, carry);
-    carry = Fold::join(carry, share.all);
+    carry = Fold::combine(carry, share.total);
   }
 }
 
@@ -132,7 +133,7 @@ __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__
   Sum* totals = static_cast<Sum*>(call.totals);
   int64_t at = blockIdx.y * call.chunk_length, end = at + call.chunk_length;
   if (end > call.length) end = call.length;
-  Sum sum = Fold::nothing();
+  Sum sum = Fold::identity();
   if (!kTotal && totals && blockIdx.y > 0)
     sum = totals[int64_t{blockIdx.y - 1} * call.count + line];
   while (at < end) {
@@ -141,10 +142,10 @@ __global__ void __launch_bounds__(kThreads) scan_columns(const __grid_constant__
     for (int i = 0; i < kBatch<Source>; ++i)
       value[i] = at + i < end
                      ? static_cast<Sum>(Line::load(call, offset[1] + (at + i) * call.x_stride))
-                     : Fold::nothing();
+                     : Fold::identity();
 #pragma unroll
     for (int i = 0; i < kBatch<Source>; ++i) {
-      sum = Fold::join(sum, value[i]);
+      sum = Fold::combine(sum, value[i]);
       if (!kTotal && at + i < end) Line::store(call, offset[0] + (at + i) * call.y_stride, sum);
     }
     at += kBatch<Source>;

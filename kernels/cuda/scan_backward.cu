@@ -8,12 +8,12 @@
 #include "kernels/calls/reduce.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
+#include "kernels/cuda/scan_lanes.cuh"
 #include "kernels/dtype.h"
 
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kWidth = 4;  // neighbours that a thread takes by itself
 constexpr int kBatch = 4;  // elements that a thread with a line of its own loads together
 
@@ -21,9 +21,6 @@ constexpr int kBatch = 4;  // elements that a thread with a line of its own load
 struct Step {
   double times, plus;
 };
-__device__ __forceinline__ Step no_step() {
-  return {1, 0};
-}
 
 // Lines of gx, g, x and y. Places count from a line's end: place i is element length - 1 - i.
 struct Lines {
@@ -102,26 +99,24 @@ struct Choices {
 };
 
 template <class Kind>
-__device__ __forceinline__ Step join(const Step& before, const Step& step) {
-  return {product(step.times, before.times), Kind::apply(step, before.plus)};
-}
+struct Steps {
+  static __device__ __forceinline__ Step identity() { return {1, 0}; }
+  static __device__ __forceinline__ Step combine(const Step& before, const Step& step) {
+    return {product(step.times, before.times), Kind::apply(step, before.plus)};
+  }
+};
 
 // ---- teams
 
 template <int kLanes>
-__device__ __forceinline__ Step from_lane_below(const Step& step, int distance) {
-  return {__shfl_up_sync(0xffffffffu, step.times, distance, kLanes),
-          __shfl_up_sync(0xffffffffu, step.plus, distance, kLanes)};
+__device__ __forceinline__ Step shuffle_up(const Step& step, int distance) {
+  return {__shfl_up_sync(kAllLanes, step.times, distance, kLanes),
+          __shfl_up_sync(kAllLanes, step.plus, distance, kLanes)};
 }
-
-template <class Kind, int kLanes>
-__device__ __forceinline__ Step inclusive(Step step) {
-#pragma unroll
-  for (int distance = 1; distance < kLanes; distance *= 2) {
-    const Step before = from_lane_below<kLanes>(step, distance);
-    if (static_cast<int>(threadIdx.x % kLanes) >= distance) step = join<Kind>(before, step);
-  }
-  return step;
+template <int kLanes>
+__device__ __forceinline__ Step shuffle(const Step& step, int source) {
+  return {__shfl_sync(kAllLanes, step.times, source, kLanes),
+          __shfl_sync(kAllLanes, step.plus, source, kLanes)};
 }
 
 // What the threads of a team before this one do together, and what all do.
@@ -133,24 +128,21 @@ struct Share {
 template <class Kind, int kTeam>
 __device__ __forceinline__ Share share(const Step& mine, Step* shared) {
   constexpr int kLanes = kTeam < kWarp ? kTeam : kWarp, kWarps = kTeam / kWarp;
-  const Step up_to = inclusive<Kind, kLanes>(mine);
-  Share result;
-  result.before = from_lane_below<kLanes>(up_to, 1);
-  if (threadIdx.x % kLanes == 0) result.before = no_step();
-  result.all = {__shfl_sync(0xffffffffu, up_to.times, kLanes - 1, kLanes),
-                __shfl_sync(0xffffffffu, up_to.plus, kLanes - 1, kLanes)};
+  using Fold = Steps<Kind>;
+  const Step up_to = inclusive<Fold, kLanes>(mine);
+  Share result = {exclusive<Fold, kLanes>(up_to), shuffle<kLanes>(up_to, kLanes - 1)};
   if constexpr (kWarps > 1) {
     const int warp = static_cast<int>(threadIdx.x / kWarp);
     if (threadIdx.x % kWarp == 0) shared[warp] = result.all;
     __syncthreads();
-    Step before = no_step(), all = no_step();
+    Step before = Fold::identity(), all = Fold::identity();
 #pragma unroll
     for (int w = 0; w < kWarps; ++w) {
       if (w == warp) before = all;
-      all = join<Kind>(all, shared[w]);
+      all = Fold::combine(all, shared[w]);
     }
     __syncthreads();  // `shared` may be written again
-    result.before = join<Kind>(before, result.before);
+    result.before = Fold::combine(before, result.before);
     result.all = all;
   }
   return result;
@@ -162,6 +154,7 @@ template <class Kind, int kTeam, bool kTotal>
 __global__ void __launch_bounds__(kThreads)
     scan_rows(const __grid_constant__ Lines lines, Kind kind) {
   begin_kernel();
+  using Fold = Steps<Kind>;
   __shared__ Step shared[kThreads / kWarp];
   constexpr int64_t kTile = int64_t{kTeam} * kWidth;
   const int rank = static_cast<int>(threadIdx.x % kTeam);
@@ -174,27 +167,27 @@ __global__ void __launch_bounds__(kThreads)
   const int64_t begin = chunk * lines.chunk_length;
   const int64_t end = min(lines.length, begin + lines.chunk_length);
   Step* const totals = lines.totals + static_cast<int64_t>(line) * lines.chunks;
-  Step carry = no_step();
+  Step carry = Fold::identity();
   if (!kTotal && lines.chunks > 1) {
     // Each thread has neighbours among the chunks before.
     const uint32_t each = (chunk + kTeam - 1) / kTeam;
     const uint32_t first = static_cast<uint32_t>(rank) * each;
     for (uint32_t i = first; i < min(chunk, first + each); ++i)
-      carry = join<Kind>(carry, totals[i]);
+      carry = Fold::combine(carry, totals[i]);
     carry = share<Kind, kTeam>(carry, shared).all;
   }
   for (int64_t tile = begin; tile < end; tile += kTile) {
-    Step step[kWidth], mine = no_step();
+    Step step[kWidth], mine = Fold::identity();
     double factor[kWidth];
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) {
       const int64_t place = tile + rank * kWidth + i, k = lines.length - 1 - place;
       const bool is_in = exists && place < end;
-      step[i] = is_in ? kind.step(lines, k) : no_step();
+      step[i] = is_in ? kind.step(lines, k) : Fold::identity();
       factor[i] = is_in && !kTotal ? kind.factor(lines, k) : 0;
     }
 #pragma unroll
-    for (int i = 0; i < kWidth; ++i) mine = join<Kind>(mine, step[i]);
+    for (int i = 0; i < kWidth; ++i) mine = Fold::combine(mine, step[i]);
     const Share shares = share<Kind, kTeam>(mine, shared);
     if (!kTotal) {
       double s = Kind::apply(shares.before, carry.plus);
@@ -205,7 +198,7 @@ __global__ void __launch_bounds__(kThreads)
         if (exists && place < end) kind.store(lines, lines.length - 1 - place, factor[i], s);
       }
     }
-    carry = join<Kind>(carry, shares.all);
+    carry = Fold::combine(carry, shares.all);
   }
   if (kTotal && exists && rank == 0) totals[chunk] = carry;
 }
@@ -216,6 +209,7 @@ template <class Kind, bool kTotal>
 __global__ void __launch_bounds__(kThreads)
     scan_columns(const __grid_constant__ Lines lines, Kind kind) {
   begin_kernel();
+  using Fold = Steps<Kind>;
   const uint32_t line = blockIdx.x * kThreads + threadIdx.x, chunk = blockIdx.y;
   if (line >= lines.count) return;
   int64_t offset[4];
@@ -223,9 +217,9 @@ __global__ void __launch_bounds__(kThreads)
   kind.move(offset);
   const int64_t begin = chunk * lines.chunk_length;
   const int64_t end = min(lines.length, begin + lines.chunk_length);
-  Step carry = no_step();
+  Step carry = Fold::identity();
   for (uint32_t i = 0; !kTotal && i < chunk; ++i)
-    carry = join<Kind>(carry, lines.totals[int64_t{i} * lines.count + line]);
+    carry = Fold::combine(carry, lines.totals[int64_t{i} * lines.count + line]);
   double s = carry.plus;
   for (int64_t at = begin; at < end; at += kBatch) {
     Step step[kBatch];
@@ -234,13 +228,13 @@ __global__ void __launch_bounds__(kThreads)
     for (int i = 0; i < kBatch; ++i) {
       const int64_t k = lines.length - 1 - (at + i);
       const bool is_in = at + i < end;
-      step[i] = is_in ? kind.step(lines, k) : no_step();
+      step[i] = is_in ? kind.step(lines, k) : Fold::identity();
       factor[i] = is_in && !kTotal ? kind.factor(lines, k) : 0;
     }
 #pragma unroll
     for (int i = 0; i < kBatch; ++i) {
       if (kTotal) {
-        carry = join<Kind>(carry, step[i]);
+        carry = Fold::combine(carry, step[i]);
       } else {
         s = Kind::apply(step[i], s);
         if (at + i < end) kind.store(lines, lines.length - 1 - (at + i), factor[i], s);

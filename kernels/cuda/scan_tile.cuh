@@ -8,13 +8,13 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/scan_lanes.cuh"
 #include "kernels/cuda/types.cuh"
 #include "kernels/math.h"
 
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256;
 constexpr int kSubtiles = 4;  // of kWidth elements per thread, in flight together
 // Neighbouring elements that a thread scans by itself, in lines that teams share. What a thread
 // shuffles is for all of them.
@@ -30,15 +30,15 @@ constexpr int kChunkWidth = kPacketBytes / std::max(sizeof(Element), sizeof(Resu
 template <class T>
 struct Addition {
   using Value = T;
-  static __device__ __forceinline__ T nothing() { return T(0); }
-  static __device__ __forceinline__ T join(T before, T x) { return before + x; }
+  static __device__ __forceinline__ T identity() { return T(0); }
+  static __device__ __forceinline__ T combine(T before, T x) { return before + x; }
 };
 
 template <class T>
 struct Multiplication {
   using Value = T;
-  static __device__ __forceinline__ T nothing() { return T(1); }
-  static __device__ __forceinline__ T join(T before, T x) { return before * x; }
+  static __device__ __forceinline__ T identity() { return T(1); }
+  static __device__ __forceinline__ T combine(T before, T x) { return before * x; }
 };
 
 template <class Fold>
@@ -48,8 +48,8 @@ constexpr bool kIsAddition<Addition<T>> = true;
 
 struct LogOfSum {
   using Value = double;
-  static __device__ __forceinline__ double nothing() { return -math::kInfinity; }
-  static __device__ __noinline__ double join(double before, double x) {
+  static __device__ __forceinline__ double identity() { return -math::kInfinity; }
+  static __device__ __noinline__ double combine(double before, double x) {
     const double larger = math::maximum(before, x), smaller = math::minimum(before, x);
     if (larger == smaller && math::isinf(larger)) return larger;
     return larger + math::log1p(math::exp(smaller - larger));
@@ -70,8 +70,8 @@ struct LogOf {
 
 struct LogOfFloats {
   using Value = LogOf;
-  static __device__ __forceinline__ LogOf nothing() { return {-math::kInfinity, 0}; }
-  static __device__ __forceinline__ LogOf join(const LogOf& before, const LogOf& x) {
+  static __device__ __forceinline__ LogOf identity() { return {-math::kInfinity, 0}; }
+  static __device__ __forceinline__ LogOf combine(const LogOf& before, const LogOf& x) {
     const bool is_later = x.top > before.top || x.top != x.top;  // NaN stays
     const LogOf large = is_later ? x : before, small = is_later ? before : x;
     const float distance = small.top == large.top ? 0 : small.top - large.top;
@@ -79,48 +79,15 @@ struct LogOfFloats {
   }
 };
 
-constexpr uint32_t kAllLanes = 0xffffffffu;
-
-// A value of the lane `step` below, and of lane `source`, among kLanes neighbours.
-template <int kLanes, class Sum>
-__device__ __forceinline__ Sum of_lane_below(const Sum& value, int step) {
-  return __shfl_up_sync(kAllLanes, value, step, kLanes);
-}
 template <int kLanes>
-__device__ __forceinline__ LogOf of_lane_below(const LogOf& value, int step) {
+__device__ __forceinline__ LogOf shuffle_up(const LogOf& value, int step) {
   return {__shfl_up_sync(kAllLanes, value.top, step, kLanes),
           __shfl_up_sync(kAllLanes, value.sum, step, kLanes)};
 }
-template <int kLanes, class Sum>
-__device__ __forceinline__ Sum of_lane(const Sum& value, int source) {
-  return __shfl_sync(kAllLanes, value, source, kLanes);
-}
 template <int kLanes>
-__device__ __forceinline__ LogOf of_lane(const LogOf& value, int source) {
+__device__ __forceinline__ LogOf shuffle(const LogOf& value, int source) {
   return {__shfl_sync(kAllLanes, value.top, source, kLanes),
           __shfl_sync(kAllLanes, value.sum, source, kLanes)};
-}
-
-__device__ __forceinline__ int lane_number() {
-  return static_cast<int>(threadIdx.x % kWarp);
-}
-
-// What the lanes up to this one give together. kLanes that are neighbours are by themselves.
-template <class Fold, int kLanes = kWarp, class Sum>
-__device__ __forceinline__ Sum inclusive(Sum value) {
-#pragma unroll
-  for (int step = 1; step < kLanes; step *= 2) {
-    const Sum before = of_lane_below<kLanes>(value, step);
-    if (lane_number() % kLanes >= step) value = Fold::join(before, value);
-  }
-  return value;
-}
-
-// What the lanes before give, from the inclusive values.
-template <class Fold, int kLanes = kWarp, class Sum>
-__device__ __forceinline__ Sum exclusive(Sum inclusive) {
-  const Sum before = of_lane_below<kLanes>(inclusive, 1);
-  return lane_number() % kLanes == 0 ? Fold::nothing() : before;
 }
 
 struct ScanCall {
@@ -195,10 +162,10 @@ class Line {
     y_ = offset[0], x_ = offset[1];
     if constexpr (!std::is_same_v<Source, Any>) {
       if (call.y_stride == 1)
-        lead_ = behind_boundary(static_cast<const Written<Source>*>(call.y) + y_);
+        lead_ = misalignment(static_cast<const Written<Source>*>(call.y) + y_);
       packets_of_y_ = call.y_stride == 1;
       packets_of_x_ =
-          call.x_stride == 1 && behind_boundary(static_cast<const Source*>(call.x) + x_) == lead_;
+          call.x_stride == 1 && misalignment(static_cast<const Source*>(call.x) + x_) == lead_;
     }
   }
 
@@ -239,7 +206,7 @@ class Line {
     for (int i = 0; i < kWidth; ++i)
       element[i] = contains(first + i)
                        ? Elements<Fold, Source>::load(call_, x_ + (first + i) * call_.x_stride)
-                       : static_cast<Element>(Fold::nothing());
+                       : static_cast<Element>(Fold::identity());
   }
 
   // Those of a thread's share of a tile; `is_whole`: what has_packets() says of the tile.
@@ -269,7 +236,7 @@ class Line {
 
  private:
   template <class T>
-  static __device__ __forceinline__ int behind_boundary(const T* p) {
+  static __device__ __forceinline__ int misalignment(const T* p) {
     return static_cast<int>(reinterpret_cast<uintptr_t>(p) % kPacketBytes / sizeof(T));
   }
   __device__ __forceinline__ bool contains(int64_t i) const {
@@ -299,7 +266,7 @@ class TileShare {
   using Sum = typename Fold::Value;
   using OfLine = Line<Fold, Source, kWidth>;
   using Part = Packet<typename OfLine::Element, kWidth>;
-  Sum all;  // what the tile gives
+  Sum total;  // of the tile
 
   // `tile`: the place of its first element; `shared`: a number for each part.
   __device__ __forceinline__ TileShare(const OfLine& line, int64_t tile, Sum* shared)
@@ -311,22 +278,23 @@ class TileShare {
       Sum sum = static_cast<Sum>(element_[s].value[0]);
 #pragma unroll
       for (int i = 1; i < kWidth; ++i)
-        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
-      before_[s] = inclusive<Fold, kLanes>(sum);
+        sum = Fold::combine(sum, static_cast<Sum>(element_[s].value[i]));
+      prefix_[s] = inclusive<Fold, kLanes>(sum);
     }
-    join_parts(shared);
+    combine_parts(shared);
   }
 
   // `carry`: what all before the tile gives.
   __device__ __forceinline__ void store(const OfLine& line, Sum carry) {
 #pragma unroll
     for (int s = 0; s < kSubtiles; ++s) {
-      const Sum before = Fold::join(carry, before_[s]);
-      Sum sum = static_cast<Sum>(element_[s].value[0]), value[kWidth] = {Fold::join(before, sum)};
+      const Sum before = Fold::combine(carry, prefix_[s]);
+      Sum sum = static_cast<Sum>(element_[s].value[0]),
+          value[kWidth] = {Fold::combine(before, sum)};
 #pragma unroll
       for (int i = 1; i < kWidth; ++i) {
-        sum = Fold::join(sum, static_cast<Sum>(element_[s].value[i]));
-        value[i] = Fold::join(before, sum);
+        sum = Fold::combine(sum, static_cast<Sum>(element_[s].value[i]));
+        value[i] = Fold::combine(before, sum);
       }
       if (is_whole_)
         line.store_packet_at(first_ + s * kStep, value);
@@ -340,14 +308,14 @@ class TileShare {
   static constexpr int kLanes = kTeam < kWarp ? kTeam : kWarp;
 
   // Turns what the lanes up to this one give into what everything in the tile before it gives.
-  __device__ __forceinline__ void join_parts(Sum* shared) {
+  __device__ __forceinline__ void combine_parts(Sum* shared) {
     if constexpr (kTeam <= kWarp) {
-      all = Fold::nothing();
+      total = Fold::identity();
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s) {
-        const Sum part = of_lane<kLanes>(before_[s], kLanes - 1);
-        before_[s] = Fold::join(all, exclusive<Fold, kLanes>(before_[s]));
-        all = Fold::join(all, part);
+        const Sum part = shuffle<kLanes>(prefix_[s], kLanes - 1);
+        prefix_[s] = Fold::combine(total, exclusive<Fold, kLanes>(prefix_[s]));
+        total = Fold::combine(total, part);
       }
     } else {
       constexpr int kWarps = kTeam / kWarp;
@@ -355,23 +323,23 @@ class TileShare {
       const int lane = lane_number(), warp = threadIdx.x / kWarp % kWarps;
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s) {
-        if (lane == kWarp - 1) shared[s * kWarps + warp] = before_[s];
-        before_[s] = exclusive<Fold>(before_[s]);
+        if (lane == kWarp - 1) shared[s * kWarps + warp] = prefix_[s];
+        prefix_[s] = exclusive<Fold>(prefix_[s]);
       }
       __syncthreads();
       const Sum parts = inclusive<Fold>(shared[lane]);
       const Sum parts_before = exclusive<Fold>(parts);
 #pragma unroll
       for (int s = 0; s < kSubtiles; ++s)
-        before_[s] = Fold::join(of_lane<kWarp>(parts_before, s * kWarps + warp), before_[s]);
-      all = of_lane<kWarp>(parts, kWarp - 1);
+        prefix_[s] = Fold::combine(shuffle<kWarp>(parts_before, s * kWarps + warp), prefix_[s]);
+      total = shuffle<kWarp>(parts, kWarp - 1);
     }
   }
 
   const int64_t first_;  // the place of the thread's first element
   const bool is_whole_;  // nothing but packets
   Part element_[kSubtiles];
-  Sum before_[kSubtiles];
+  Sum prefix_[kSubtiles];
 };
 
 }  // namespace

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import sys
 import warnings
 from collections import OrderedDict, namedtuple
 from functools import partial
@@ -40,7 +39,6 @@ class HooksOfAll(OrderedDict):
         Module._hooked = True
 
 
-_PLACE = f"{__package__}.module"
 _KINDS = "", "_with_kwargs", "_always_called"
 # The names of each registry's dictionaries, of a module and of all modules.
 _NAMES = {
@@ -54,21 +52,16 @@ _NAMES = {
 }
 
 
-def _of_all() -> dict:
-    """The globals of module.py, which has the hooks of all modules."""
-    return sys.modules[_PLACE].__dict__
-
-
 def is_hooked(module) -> bool:
     """Whether there is a hook that a call of the module has to look for."""
     if not module._hooked:
         return False
-    own, of_all = module.__dict__, _of_all()
+    own, of_all = module.__dict__, module._globals
     return any(own.get(mine[0]) or of_all[others[0]] for mine, others in _NAMES.values())
 
 
 def _hooks(module, registry: str) -> list:
-    of_all, own = _of_all()[_NAMES[registry][1][0]], module.__dict__.get(registry)
+    of_all, own = module._globals[_NAMES[registry][1][0]], module.__dict__.get(registry)
     return [*of_all.values(), *(own.values() if own else ())] if of_all or own else []
 
 
@@ -76,7 +69,7 @@ def _forward_hooks(module, registry: str) -> list[ForwardHook]:
     """Those before or after forward, and of which kind they are."""
     mine, of_all = _NAMES[registry]
     found: list[ForwardHook] = []
-    for place, (name, with_kwargs, always) in ((_of_all(), of_all), (module.__dict__, mine)):
+    for place, (name, with_kwargs, always) in ((module._globals, of_all), (module.__dict__, mine)):
         hooks = place.get(name)
         if hooks:
             wanting, called = place.get(with_kwargs, ()), place.get(always, ())
@@ -199,11 +192,13 @@ class _HandleOfAll(RemovableHandle):
 def _look_for_hooks() -> None:
     from .module import Module
 
-    Module._hooked = any(_of_all()[of_all[0]] for _, of_all in _NAMES.values())
+    Module._hooked = any(Module._globals[of_all[0]] for _, of_all in _NAMES.values())
 
 
 def _register(registry: str, hook, **kinds: bool) -> RemovableHandle:
-    look = partial(operator.getitem, _of_all())
+    from .module import Module
+
+    look = partial(operator.getitem, Module._globals)
     handle = add_call_hook(look, "_global" + registry, hook, make=_HandleOfAll, **kinds)
     _look_for_hooks()
     return handle

@@ -50,6 +50,7 @@ class Module(StateDict):
     forward.
     """
 
+    _globals = globals()  # where the hooks of all modules are
     _hooked = False  # True: there may be hooks, for which a call looks
     _forward_hooks = CallHooks()
     _forward_hooks_with_kwargs = Hooks()
