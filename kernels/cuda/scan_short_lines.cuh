@@ -87,10 +87,10 @@ __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (threadIdx.x < lines) {
     Result* const line = tile + threadIdx.x * shape.pitch;
-    Sum sum = Fold::nothing();
+    Sum sum = Fold::identity();
 #pragma unroll 4
     for (uint32_t i = 0; i < shape.length; ++i) {
-      sum = Fold::join(sum, static_cast<Sum>(line[i]));
+      sum = Fold::combine(sum, static_cast<Sum>(line[i]));
       line[i] = static_cast<Result>(sum);
     }
   }
