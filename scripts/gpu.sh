@@ -78,7 +78,10 @@ do_pytest() {
     tests/python/test_cuda_attention.py tests/python/test_cuda_nn.py \
     tests/python/test_cuda_shapes.py tests/python/test_cuda_index_sums.py \
     tests/python/test_parts.py tests/python/test_cuda_rows.py tests/python/test_images.py \
-    tests/python/test_streams.py \
+    tests/python/test_streams.py tests/python/test_small_spectra.py \
+    tests/python/test_cuda_gradients.py tests/python/test_cuda_programs.py \
+    tests/python/test_counts.py tests/python/test_sorted_rows.py \
+    tests/python/test_generation.py tests/python/test_models.py \
     tests/python/test_optim.py tests/examples
   # Alone, since they want all memory, or all devices; 5: both were skipped.
   python3 -m pytest -q tests/python/test_cuda_two.py tests/python/test_cuda_huge.py || [ $? -eq 5 ]

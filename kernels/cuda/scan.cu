@@ -186,8 +186,8 @@ struct ScanPlan {
       }
     }
     lines.coalesce();
-    are_short = length <= kLongestShortLine && y_stride == 1 && x_stride == 1 && lines.n == 1 &&
-                lines.stride[0][0] == length && lines.stride[0][1] == length;
+    are_short = is_short_line(length, bytes_of(y.dtype)) && y_stride == 1 && x_stride == 1 &&
+                lines.n == 1 && lines.stride[0][0] == length && lines.stride[0][1] == length;
     way = choose();
     cut();
   }

@@ -8,8 +8,14 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int64_t kLongestShortLine = 64;
 constexpr int64_t kShortLineBytes = 32 << 10;  // of a block: seven have room beside each other
+
+// Of the lines that a warp could read in packets only those that leave many of its lanes idle.
+inline bool is_short_line(int64_t length, int64_t element_bytes) {
+  constexpr int64_t kShortest = 64, kMostBytes = 1 << 10;
+  const int64_t bytes = length * element_bytes;
+  return length <= kShortest || (bytes <= kMostBytes && bytes % kPacketBytes != 0);
+}
 
 template <class Fold, class Source>
 constexpr bool kHasShortLines =
