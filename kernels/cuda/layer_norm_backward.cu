@@ -385,6 +385,7 @@ int32_t visit_backward_shape(int64_t packets, const F& f, const LongRows& long_r
   if constexpr (kIsNarrowFloat<T>) {
     if (packets <= 32 * 4) return f(RowShape<32, 4>());
   } else {
+    if (packets <= 32 * 3) return f(RowShape<32, 3>());
     if (packets <= 128) return f(RowShape<128, 1>());
     if (packets > 128 * 2 && packets <= 128 * 3) return f(RowShape<128, 3>());
   }

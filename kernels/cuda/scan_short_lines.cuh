@@ -10,11 +10,11 @@ namespace {
 
 constexpr int64_t kShortLineBytes = 32 << 10;  // of a block: seven have room beside each other
 
-// Of the lines that a warp could read in packets only those that leave many of its lanes idle.
+// Few threads of a block have longer lines, and a line that is a whole tile is sooner scanned
+// there.
 inline bool is_short_line(int64_t length, int64_t element_bytes) {
-  constexpr int64_t kShortest = 64, kMostBytes = 1 << 10;
-  const int64_t bytes = length * element_bytes;
-  return length <= kShortest || (bytes <= kMostBytes && bytes % kPacketBytes != 0);
+  constexpr int64_t kMostElements = 256, kMostBytes = 1 << 10;
+  return length <= kMostElements && length * element_bytes <= kMostBytes && length != kTile<8>;
 }
 
 template <class Fold, class Source>
