@@ -8,7 +8,7 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int64_t kShortLineBytes = 32 << 10;  // of a block: seven have room beside each other
+constexpr int64_t kShortLineBytes = 32 << 10;  // of a block; six have room together
 
 // Of the lines that a warp could read in packets only those that leave many of its lanes idle.
 inline bool is_short_line(int64_t length, int64_t element_bytes) {
