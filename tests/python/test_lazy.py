@@ -171,6 +171,8 @@ def test_converted_before_its_sizes_are_known(name, args, kwargs, sizes, to):
         state = [*m.parameters(), *m.buffers()]
         kinds = [(type(x).__name__, str(x.dtype).partition(".")[2]) for x in state]
         y = m(t.ones(sizes, dtype=getattr(t, to)))
-        after = [(tuple(x.shape), str(x.dtype).partition(".")[2]) for x in (y, *m.state_dict().values())]
+        after = [
+            (tuple(x.shape), str(x.dtype).partition(".")[2]) for x in (y, *m.state_dict().values())
+        ]
         made.append((kinds, after))
     assert made[0] == made[1]
