@@ -69,13 +69,10 @@ __attribute__((noinline)) void read_across(const IndexPlan& plan, const IndexLis
 
 // Elements one by one along a list, of one index: their offsets are not worth a table.
 template <class T>
-__attribute__((noinline)) void read_singles(const Selector& s, int64_t stride,
+__attribute__((noinline)) void read_singles(const Selector& selector, int64_t stride,
                                             const int64_t* values, int64_t n, T* y, const T* x) {
-  const int64_t size = s.size, step = s.step;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t value = values[i * stride];
-    y[i] = x[(value + (value >> 63 & size)) * step];
-  }
+  const Selector s = selector;  // a copy, which no element that is written might be part of
+  for (int64_t i = 0; i < n; ++i) y[i] = x[offset_of(s, values[i * stride])];
 }
 
 template <class T>

@@ -12,7 +12,7 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kBlockThreads = 256;
-constexpr int64_t kMaxScratchBytes = int64_t{1} << 28;  // bytes, unless one matrix needs more
+constexpr int64_t kMaxScratchBytes = int64_t{1} << 28;  // unless one matrix needs more
 // Warps of a block whose matrices lie in shared memory, and the numbers that one needs at most for
 // a warp to have it: 48 kB of a block. A matrix of few rows gets as many lanes, if what it needs is
 // what a square one does beside as many right-hand sides.
@@ -22,9 +22,9 @@ template <int kLanes>
 constexpr int64_t kMaxTeamScratch = 2 * kLanes* kLanes + 2 * kLanes;
 constexpr int64_t kWarpsPerProcessor = 64;
 
-// The threads that work on one matrix: a part of a warp, or a block.
+// The team of factor_direct.h: a part of a warp, or a block.
 template <int kThreads>
-class Team {
+class MatrixTeam {
  public:
   template <class F>
   __device__ void each(int64_t n, int64_t, const F& f) const {
@@ -116,7 +116,7 @@ template <class Problem>
 __global__ void __launch_bounds__(kBlockThreads)
     block_per_matrix(const __grid_constant__ Problem problem, int64_t matrices, double* scratch) {
   begin_kernel();
-  Team<kBlockThreads> team;
+  MatrixTeam<kBlockThreads> team;
   for (int64_t n = blockIdx.x; n < matrices; n += gridDim.x)
     problem.solve(team, n, scratch + blockIdx.x * problem.scratch());
 }
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
   begin_kernel();
   extern __shared__ double memory[];
   constexpr int64_t kTeams = kWarpsPerBlock * kWarp / kLanes;
-  Team<kLanes> team;
+  MatrixTeam<kLanes> team;
   const int64_t own = threadIdx.x / kLanes, last = matrices - 1;
   for (int64_t n = blockIdx.x * kTeams; n < matrices; n += gridDim.x * kTeams) {
     problem.solve(team, factor::least(n + own, last), memory + own * stride_of(problem));

@@ -313,7 +313,8 @@ __device__ __forceinline__ void add_at_once(const Sums& sums, uint32_t place, fl
     add_amounts(place, has_low ? static_cast<Sum64>(shifted) & mask : 0, has_place,
                 [&](uint32_t p) { return sums.copy_of(sums.low) + p; });
   }
-  // What a place sums up to may be 0 and is not written then, but -0 + 0 is 0.
+  // What a place sums up to may be 0 and is not written then, but -0 + 0 is 0. Terms that cancel
+  // leave -0: to look at y for each of them would cost more.
   if (bits == 0 && has_place && !sums.fresh) {
     if (is_minus_zero(static_cast<float>(*sums.at(place)))) *sums.at(place) = {};
   }

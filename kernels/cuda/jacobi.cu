@@ -214,7 +214,8 @@ __device__ __forceinline__ int rank_of(double key, int column, int n) {
   return rank;
 }
 
-// Elements (i, j) of a matrix from or to a lane's registers. `f` gets the address's offset.
+// A column of a matrix, from or to a lane's registers. lower_only: what is above the diagonal is
+// read where it lies below.
 template <class T, int kRows>
 __device__ __forceinline__ void load_column(double (&x)[kRows], const T* data, const Matrices& a,
                                             int64_t n, int column, bool lower_only) {

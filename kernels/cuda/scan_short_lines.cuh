@@ -8,7 +8,7 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int64_t kShortLineBytes = 32 << 10;  // of a block: seven have room beside each other
+constexpr int64_t kShortLineBytes = 32 << 10;  // of a block; six have room together
 
 // Few threads of a block have longer lines, and a line that is a whole tile is sooner scanned
 // there.

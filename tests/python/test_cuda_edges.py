@@ -462,7 +462,7 @@ def test_scans_of_odd_rows(device, count, length):
 
 @on_both
 @pytest.mark.parametrize("dtype", ["float64", "bfloat16", "int64", "int32", "uint8", "bool"])
-@pytest.mark.parametrize("length", [1, 2, 7, 33, 64])
+@pytest.mark.parametrize("length", [1, 2, 7, 33, 64, 127])
 def test_scans_of_many_short_lines(device, length, dtype):
     values = np.random.default_rng(length).integers(0, 2, 3001 * length + 1)
     x = dt.tensor(values).to(device).to(getattr(dt, dtype))[1:].view(3001, length)

@@ -123,7 +123,7 @@ LossSums losses_of(const calls::NllLoss& call, const Targets& targets, int64_t t
       value[i] = element[i] ? static_cast<double>(static_cast<Widened<T>>(*element[i])) : 0;
     for (int64_t i = 0; i < count; ++i) {
       const double weight = element[i] ? (has_weight ? of.weight_of(target[i]) : 1) : 0;
-      value[i] *= -weight;
+      value[i] = element[i] ? -weight * value[i] : 0;  // not -0
       weights += weight, losses += value[i];
     }
     for (int64_t i = 0; !reduces && i < count; ++i) y.store(place[i], value[i]);
