@@ -139,14 +139,21 @@ struct Tridiagonal {
  private:
   DT_MATH void step(int64_t l, int64_t last) const {
     const double ratio = (d[l + 1] - d[l]) / (2 * e[l]), root = math::hypot(ratio, 1.0);
-    double g = d[last] - d[l] + e[l] / (ratio + (ratio < 0 ? -root : root));
+    const double move = e[l] / (ratio + (ratio < 0 ? -root : root));
+    double g = d[last] - d[l] + move;
     double s = 1, c = 1, p = 0;
-    int64_t count = 0;
+    int64_t count = 0, end = last;
     for (int64_t i = last - 1; i >= l; --i) {
+      if (magnitude(s * e[i]) < kTiny) {  // the shift is lost on the way: begin again from here
+        e[i + 1] = g;
+        d[i + 1] -= p;
+        g = d[i + 1] - d[l] + move;
+        s = c = 1, p = 0, end = i + 1;
+      }
       const double f = s * e[i], b = c * e[i];
       const Givens turn(g, f);
       c = turn.c, s = turn.s;
-      if (i + 1 < last) e[i + 1] = turn.length;
+      if (i + 1 < end) e[i + 1] = turn.length;
       g = d[i + 1] - p;
       const double r = (d[i] - g) * s + 2 * c * b;
       p = s * r;

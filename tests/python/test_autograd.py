@@ -506,6 +506,20 @@ def test_nll_loss_of_no_classes_reads_nothing_where_all_is_ignored(
     same(*both(run))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nll_loss_of_what_is_ignored_is_no_negative_zero(dtype, weighted, both):
+    def run(t):
+        x = t.full((3, 2), -1.5, dtype=getattr(t, dtype))
+        weight = t.tensor([2.0, 0.5], dtype=x.dtype) if weighted else None
+        target = t.tensor([-100, 1, 0])
+        y = t.nn.functional.nll_loss(x, target, weight, ignore_index=-100, reduction="none")
+        return (1 / y).tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
 def test_gradients_of_heaviside():
     """PyTorch has none: the step is flat, and values count where it is."""
     x = dt.tensor([-1.0, 0.0, 2.0], requires_grad=True)

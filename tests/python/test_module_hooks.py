@@ -75,7 +75,26 @@ def test_hooks_of_all_modules(both):
         return seen, len(seen) == before
 
     agree(both(run))
-    assert not dt.nn.Module._hooked
+    assert not dt.nn.Module._dt_hooked
+
+
+def test_hooks_of_modules_whose_own_names_are_alike(both):
+    def run(t):
+        class Net(t.nn.Linear):
+            def __init__(self):
+                super().__init__(2, 2)
+                self.register_forward_hook(lambda m, args, y: seen.append("own"))
+                self._hooked, self._globals = False, None
+
+        seen = []
+        net = Net()
+        register = t.nn.modules.module.register_module_forward_hook
+        with register(lambda m, args, y: seen.append("all")):
+            net(t.ones(1, 2))
+        net(t.ones(1, 2))
+        return seen
+
+    agree(both(run))
 
 
 def test_hooks_of_the_state_dict(both):

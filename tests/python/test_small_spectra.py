@@ -23,11 +23,13 @@ def matrices(kind, batch, rows, cols):
         "zeros": np.zeros_like(x),
         "diagonal": np.eye(rows, cols) * (1 + np.arange(cols)) + 0 * x,
         "graded": x * 10.0 ** -np.arange(cols),
+        "graded both ways": x
+        * np.outer(10.0 ** (-15 * np.arange(rows)), 10.0 ** (-15 * np.arange(cols))),
         "huge": x * 1e30,
     }[kind]
 
 
-KINDS = ["drawn", "of rank 1", "ones", "zeros", "diagonal", "graded", "huge"]
+KINDS = ["drawn", "of rank 1", "ones", "zeros", "diagonal", "graded", "graded both ways", "huge"]
 
 
 def parts(tensors):

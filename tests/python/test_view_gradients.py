@@ -307,3 +307,15 @@ def test_anomalies_beside_a_norm_are_found_where_they_are(torch):
         z = (x * x).sum()
         with t.autograd.detect_anomaly(), pytest.raises(RuntimeError, match="LayerNormBackward0"):
             ((y * t.arange(4.0)).sum() + z).backward()
+
+
+@pytest.mark.parametrize("step", [1, 3])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_sums_of_windows_are_rounded_once(dtype, step):
+    """Steps of a sum of many numbers would be lost where it is large beside them."""
+    narrow = getattr(dt, dtype)
+    g = (numbers(dt, (1500 - 700) // step + 1, 700) + 1.5).to(narrow)
+    found, exact = (dt.zeros(1500, dtype=d, requires_grad=True) for d in (narrow, dt.float64))
+    for x in (found, exact):
+        x.unfold(0, 700, step).backward(g.to(x.dtype))
+    assert found.grad.tolist() == exact.grad.float().to(narrow).tolist()

@@ -61,9 +61,9 @@ Tensor unapply_as_strided(const ViewRecipe& r, const Tensor& grad, const Dims& i
 }
 
 // Windows that share elements: what each has is added where it was, as much at a time as windows
-// have without sharing it.
+// have without sharing it. Sums are rounded once.
 Tensor unapply_unfold(const ViewRecipe& r, const Tensor& grad, const Dims& sizes) {
-  const Tensor y = zeros(sizes, grad.dtype(), grad.device());
+  Tensor y = zeros(sizes, info(grad.dtype()).compute, grad.device());
   {
     const GradMode no_grad(false);
     const int64_t size = r.start, reach = (grad.sizes()[r.dim] - 1) * r.step;
@@ -72,6 +72,7 @@ Tensor unapply_unfold(const ViewRecipe& r, const Tensor& grad, const Dims& sizes
       const Tensor part = slice(y, r.dim, begin, begin + reach + width, 1);
       add_(unfold(part, r.dim, width, r.step), narrow(grad, -1, begin, width));
     }
+    y = to_dtype(y, grad.dtype());
   }
   return record("UnfoldBackwardBackward0", y, {grad},
                 [r](BackwardCall& b) { b.results[0] = apply_recipe(r, b.grad()); });

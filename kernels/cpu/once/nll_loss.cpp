@@ -122,8 +122,9 @@ LossSums losses_of(const calls::NllLoss& call, const Targets& targets, int64_t t
     for (int64_t i = 0; i < count; ++i)
       value[i] = element[i] ? static_cast<double>(static_cast<Widened<T>>(*element[i])) : 0;
     for (int64_t i = 0; i < count; ++i) {
-      const double weight = element[i] ? (has_weight ? of.weight_of(target[i]) : 1) : 0;
-      value[i] = element[i] ? -weight * value[i] : 0;  // not -0
+      if (element[i] == nullptr) continue;
+      const double weight = has_weight ? of.weight_of(target[i]) : 1;
+      value[i] *= -weight;
       weights += weight, losses += value[i];
     }
     for (int64_t i = 0; !reduces && i < count; ++i) y.store(place[i], value[i]);

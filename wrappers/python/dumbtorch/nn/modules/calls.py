@@ -21,12 +21,12 @@ class CallHooks(Hooks):
     def __get__(self, module, cls=None):
         if module is None:
             return self
-        module.__dict__["_hooked"] = True
+        module.__dict__["_dt_hooked"] = True
         hooks = module.__dict__.get(self.name)
         return super().__get__(module, cls) if hooks is None else hooks
 
     def __set__(self, module, hooks) -> None:
-        module.__dict__.update({self.name: hooks, "_hooked": True})
+        module.__dict__.update({self.name: hooks, "_dt_hooked": True})
 
 
 class HooksOfAll(OrderedDict):
@@ -36,7 +36,7 @@ class HooksOfAll(OrderedDict):
         from .module import Module
 
         super().__setitem__(key, hook)
-        Module._hooked = True
+        Module._dt_hooked = True
 
 
 _KINDS = "", "_with_kwargs", "_always_called"
@@ -54,14 +54,14 @@ _NAMES = {
 
 def is_hooked(module) -> bool:
     """Whether there is a hook that a call of the module has to look for."""
-    if not module._hooked:
+    if not module._dt_hooked:
         return False
-    own, of_all = module.__dict__, module._globals
+    own, of_all = module.__dict__, module._dt_globals
     return any(own.get(mine[0]) or of_all[others[0]] for mine, others in _NAMES.values())
 
 
 def _hooks(module, registry: str) -> list:
-    of_all, own = module._globals[_NAMES[registry][1][0]], module.__dict__.get(registry)
+    of_all, own = module._dt_globals[_NAMES[registry][1][0]], module.__dict__.get(registry)
     return [*of_all.values(), *(own.values() if own else ())] if of_all or own else []
 
 
@@ -69,7 +69,10 @@ def _forward_hooks(module, registry: str) -> list[ForwardHook]:
     """Those before or after forward, and of which kind they are."""
     mine, of_all = _NAMES[registry]
     found: list[ForwardHook] = []
-    for place, (name, with_kwargs, always) in ((module._globals, of_all), (module.__dict__, mine)):
+    for place, (name, with_kwargs, always) in (
+        (module._dt_globals, of_all),
+        (module.__dict__, mine),
+    ):
         hooks = place.get(name)
         if hooks:
             wanting, called = place.get(with_kwargs, ()), place.get(always, ())
@@ -192,13 +195,13 @@ class _HandleOfAll(RemovableHandle):
 def _look_for_hooks() -> None:
     from .module import Module
 
-    Module._hooked = any(Module._globals[of_all[0]] for _, of_all in _NAMES.values())
+    Module._dt_hooked = any(Module._dt_globals[of_all[0]] for _, of_all in _NAMES.values())
 
 
 def _register(registry: str, hook, **kinds: bool) -> RemovableHandle:
     from .module import Module
 
-    look = partial(operator.getitem, Module._globals)
+    look = partial(operator.getitem, Module._dt_globals)
     handle = add_call_hook(look, "_global" + registry, hook, make=_HandleOfAll, **kinds)
     _look_for_hooks()
     return handle

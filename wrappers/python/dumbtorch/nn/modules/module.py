@@ -50,8 +50,8 @@ class Module(StateDict):
     forward.
     """
 
-    _globals = globals()  # where the hooks of all modules are
-    _hooked = False  # True: there may be hooks, for which a call looks
+    _dt_globals = globals()  # where the hooks of all modules are
+    _dt_hooked = False  # True: there may be hooks, for which a call looks
     _forward_hooks = CallHooks()
     _forward_hooks_with_kwargs = Hooks()
     _forward_hooks_always_called = Hooks()
@@ -88,7 +88,7 @@ class Module(StateDict):
         )
 
     def __call__(self, *args, **kwargs):
-        if self._hooked:
+        if self._dt_hooked:
             return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
 
