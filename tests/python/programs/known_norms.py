@@ -85,6 +85,14 @@ def _(c: Case) -> bool:
     return bool(known) and written and c.only_theirs_raises(CHANGED)
 
 
+# PyTorch normalises a row-major copy, and keeps that.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    apart = [x for x in c.tensors.values() if x._version and not x.is_contiguous()]
+    written = any(names_changed(c.difference.ours, x) for x in apart)
+    return written and c.only_ours_raises(CHANGED) and c.derives("NativeGroupNorm")
+
+
 # Its third derivative: ours is that of what it is made of.
 @documented("**Third derivatives** of `batch_norm`")
 def _(c: Case) -> bool:
