@@ -169,3 +169,47 @@ def test_shared_arguments_of_vmap():
     """A loop would write what all entries share once for each."""
     with pytest.raises(RuntimeError, match="all entries share"):
         dt.vmap(lambda a, b: b.add_(a), in_dims=(0, None))(dt.ones(2, 3), dt.zeros(3))
+
+
+# Of two tensors, of which the second alone requires grad: what comes out may be differentiated by it alone.
+BY_OTHERS = [
+    "f.grad(lambda a, b: ((a * b).sum(), a), has_aux=True)(x, w)[1]",
+    "f.grad(lambda a, b: ((a * b).sum(), a * 2), has_aux=True)(x, w)[1]",
+    "f.grad(lambda a, b: ((a * b).sum(), a * b), has_aux=True)(x, w)[1]",
+    "f.grad(lambda a, b: (a * a).sum() + b.sum())(x, w)", "f.grad(lambda a, b: (a * a * b).sum())(x, w)",
+    "f.grad_and_value(lambda a, b: (a * a).sum())(x, w)[1]",
+    "f.jacfwd(lambda a, b: a * a + b, argnums=(0, 1))(x, w)[0]", "f.jacrev(lambda a, b: a * a + b)(x, w)",
+    "f.jacfwd(lambda a, b: a * b)(x, w)",
+    "f.vjp(lambda a, b: a * b, x, w)[0]", "f.vjp(lambda a, b: a * b, x, w)[1](x)[1]",
+    "f.vjp(lambda a, b: a * b, x, w)[1](x)[0]", "f.jvp(lambda a, b: a * b, (x, w), (x, x))[0]",
+    "f.jvp(lambda a, b: (a * a, b), (x, w), (x, x))[1][0]",
+]  # fmt: skip
+
+
+def through_transform(t, text):
+    x, w = t.arange(3.0) + 1, t.tensor([0.5, 2.0, 3.0], requires_grad=True)
+    y = eval(text, {"t": t, "f": t.func, "x": x, "w": w})
+    found = [y]
+    if y.requires_grad:
+        found += t.autograd.grad(y.sin().sum(), w, create_graph=True)
+    return [n for z in found for n in (z.requires_grad, *z.flatten().tolist())]
+
+
+@pytest.mark.parametrize("text", BY_OTHERS)
+def test_results_are_differentiated_by_what_required_grad(text):
+    torch = pytest.importorskip("torch", reason="PyTorch is the oracle")
+    ours, theirs = through_transform(dt, text), through_transform(torch, text)
+    assert ours == pytest.approx(theirs, rel=1e-5)
+
+
+@pytest.mark.parametrize("derivative", [0, 1])
+def test_no_later_derivative_is_by_the_copies_of_arguments(derivative):
+    """The gradient of a product by the one factor is the other: a constant."""
+    torch = pytest.importorskip("torch", reason="PyTorch is the oracle")
+
+    def later(t):
+        x, w = t.arange(3.0), t.ones(3, requires_grad=True)
+        y = t.func.jvp(lambda a, b: a * b, (x, w), (w.detach(), x))[derivative]
+        return [g.requires_grad for g in t.autograd.grad(y.sum(), w, create_graph=True)]
+
+    assert later(dt) == later(torch)

@@ -29,6 +29,7 @@ STATEMENTS = {
     families.linear_algebra: 2, families.special_function: 2, families.loss_of_targets: 2, families.layer_of_inputs: 2,
     families.layer_without_weights: 2, families.other_derivative: 1, families.parameters_in_a_line: 1,
     rarer.lbfgs: 1, rarer.lazy_layer: 1, rarer.layer_of_nothing: 1, rarer.written_results: 2,
+    rarer.transform_of_two: 1,
     s.module: 2, s.use_module: 4, s.parameter: 2, s.loss_module: 2, s.optimizer: 2, s.step: 4, s.clip: 1,
 }  # fmt: skip
 ALWAYS = (s.new_trainable, s.arithmetic, s.function)

@@ -300,6 +300,29 @@ def _(c: Case) -> bool:
     return added and "create_graph=True" in c.history and any(x.grad is c.theirs for x in inputs)
 
 
+# Forwards PyTorch adds what is zero, as a part of the graph.
+@documented("run a backward for each row, `jacfwd` one for each column")
+def _(c: Case) -> bool:
+    forwards = re.search(r"= t\.func\.(?:jacfwd\(.*|jvp\(.*\)\[1\])", c.statement) is not None
+    return forwards and c.aspect == "requires_grad" and c.difference.ours == "False"
+
+
+# By an argument on which that does not depend: zeros.
+@documented("run a backward for each row, `jacfwd` one for each column")
+def _(c: Case) -> bool:
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    none = c.aspect == "type" and c.difference.ours == "None" and zeros
+    return none and is_derivative(c) and c.passes(r"t\.func\.(?:jacfwd|jvp)")
+
+
+# What a function made of an argument that requires no gradient.
+@documented("run a backward for each row, `jacfwd` one for each column")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True"
+    again = is_derivative(c) and "create_graph=True" in c.statement
+    return more and again and c.passes(r"t\.func\.\w+")
+
+
 # A GPU composes the attention of float64.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:

@@ -1,5 +1,5 @@
 """What programs seldom do: LBFGS, layers that learn their sizes, layers of nothing, results that are written into
-tensors that are there."""
+tensors that are there, transforms of functions of several tensors."""
 
 from __future__ import annotations
 
@@ -111,3 +111,41 @@ def written_results(p: Program) -> None:
     sizes, mT = ((*like[:-2], like[-1], like[-2]), ".mT.clone()") if turned else (like, "")
     names = [p.assign(f"t.ones({sizes}, dtype=t.{k}){mT}")[0] for k in kinds]
     p.assign(call.format(x, ", ".join(names), dim, shape))
+
+
+# ---- torch.func
+
+OF_TWO = (
+    "a * b", "a @ b", "(a - b).exp()", "t.where(a > b, a, b)", "a.softmax(0) + b", "t.outer(a, b)", "(a * b).sum()",
+    "t.maximum(a, b)", "t.stack([a, b])", "(a - b).square().mean()", "t.cat([a, b])", "a.sum() * b",
+)  # fmt: skip
+
+
+def transform_of_two(p: Program) -> None:
+    n, kind = p.choose(1, 2, 3), p.choose(*FLOATS)
+    x = p.tensor(lambda x: x.isfinite().all(), shape=(n, n), dtype=kind, values=FINITE)
+    y = p.tensor(lambda x: x.isfinite().all(), shape=(n, n), dtype=kind, values=FINITE)
+    f = f"lambda a, b: {p.rng.choice(OF_TWO)}"
+    g = f"lambda a, b: ({p.rng.choice(OF_TWO)}).square().sum()"
+    which = p.choose(0, 1, (0, 1))
+    one = "[0]" if isinstance(which, tuple) else ""
+    result = p.choose(
+        f"t.vmap({f})({x}, {y})",
+        f"t.vmap({f}, in_dims=(0, 1))({x}, {y})",
+        f"t.vmap({f}, in_dims=(None, 0))({x}[0], {y})",
+        f"t.vmap({f}, in_dims=(1, None), out_dims=-1)({x}, {y}[0])",
+        f"t.vmap({f}, chunk_size={p.choose(1, 2)})({x}, {y})",
+        f"t.vmap(t.vmap({f}, in_dims=(None, 0)), in_dims=(0, None))({x}, {y})",
+        f"t.func.grad({g}, argnums={which})({x}[0], {y}[0]){one}",
+        f"t.func.grad_and_value({g}, argnums={which})({x}[0], {y}[0])[0]{one}",
+        f"t.func.grad(lambda a, b: (({g})(a, b), a), has_aux=True)({x}[0], {y}[0])[{p.choose(0, 1)}]",
+        f"t.vmap(t.func.grad({g}, argnums={which}))({x}, {y}){one}",
+        f"t.vmap(t.func.grad({g}), in_dims=(0, None))({x}, {y}[0])",
+        f"t.func.jacrev({f}, argnums={which})({x}[0], {y}[0]){one}",
+        f"t.func.jacfwd({f}, argnums={which})({x}[0], {y}[0]){one}",
+        f"t.func.jacrev(t.func.grad({g}), argnums=1)({x}[0], {y}[0])",
+        f"t.func.vjp({f}, {x}[0], {y}[0])[0]",
+        f"t.func.jvp({f}, ({x}[0], {y}[0]), ({y}[0].detach(), {x}[0].detach()))[{p.choose(0, 1)}]",
+        f"t.func.grad(lambda a: t.func.grad(lambda b: (a * b).sin().sum())(a).sum())({x}[0])",
+    )  # fmt: skip
+    p.assign(f"{result}.contiguous().clone()")

@@ -84,6 +84,27 @@ x3 = t.zeros((2, 0, 3, 2, 3), dtype=t.float64)
 m1 = t.nn.InstanceNorm3d(4, track_running_stats=True).double()
 x4 = m1(x3)
 """,
+    "groups in another order are written once they are normalised": """
+x1 = t.arange(3.0).reshape((1, 3))[..., 0::2].requires_grad_()
+x2 = t.nn.functional.group_norm(x1, 1)
+with t.no_grad():
+    x1.sub_(x1)
+x2.sum().backward()
+""",
+    "a derivative forwards that is a constant": """
+x1, x2 = t.zeros(1), t.zeros(1, requires_grad=True)
+x3 = t.func.jacfwd(lambda a, b: a * b, argnums=1)(x1, x2).clone()
+""",
+    "a derivative forwards by what it does not depend on": """
+x1, x2 = t.zeros((1, 1), requires_grad=True), t.zeros((1, 1), requires_grad=True)
+x3 = t.func.jacfwd(lambda a, b: a * b)(x1, x2)
+t.autograd.backward([x3])
+""",
+    "what a transform made of an argument without a gradient": """
+x1, x2 = t.zeros(1), t.zeros(1, requires_grad=True)
+x3 = t.func.jvp(lambda a, b: a.sum() * b, (x1, x2), (x2, x1))[0]
+x3.backward(create_graph=True)
+""",
     "the running variance of large equal elements": """
 x1 = t.full((1, 1, 3, 1), 1e30, dtype=t.float64)
 x2, x3 = t.zeros(1, dtype=t.float64), t.zeros(1, dtype=t.float64)

@@ -175,6 +175,22 @@ m1 = t.nn.InstanceNorm3d(0, track_running_stats=True)
 x2 = m1(x1).reshape(t.fault((2, 0), (0, 2)))
 """,
     ),
+    "images of nothing that are shuffled have another shape": (
+        "shape",
+        """
+x1 = t.zeros((2, 4, 2, 0))
+x2 = t.nn.PixelShuffle(2)(x1).reshape(t.fault((0, 4), (4, 0)))
+""",
+    ),
+    "a running variance is lost, and a tensor that takes no part is large": (
+        "values",
+        """
+x9 = t.tensor([1e30])
+x1 = t.tensor([[[1.0, 2.0, 4.0]]])
+x2, x3 = t.zeros(1), t.zeros(1)
+x4 = t.nn.functional.instance_norm(x1, x2, x3, momentum=t.fault(1.0, 0.0))
+""",
+    ),
     "large groups are doubled": (
         "values",
         """

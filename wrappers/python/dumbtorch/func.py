@@ -16,6 +16,7 @@ from ._tensor_type import TensorBase
 from ._vmap import check_randomness, vmap
 from .autograd.functional import _gradients, _zeros_that_require_grad
 from .autograd.grad_mode import enable_grad
+from .autograd.graph import get_gradient_edge
 from .utils._pytree import describe, tree_flatten, tree_map, tree_structure, tree_unflatten
 
 __getattr__ = _missing.getattr_of(__name__)
@@ -54,6 +55,8 @@ class _Call:
             given[chosen[0]] if isinstance(argnums, int) else tuple(given[n] for n in chosen)
         )
         self.inputs, _ = tree_flatten(self.given)
+        self.leaves = [x for x in self.inputs if x.is_leaf]
+        self.ends = {get_gradient_edge(x).node for x in self.leaves}
         # whether what comes out may be differentiated by somebody around it
         self.linked = _level.depth > 1 or _requires_grad(args)
         self.keep = recorded and self.linked
@@ -93,12 +96,38 @@ class _Call:
         )
         return [_ops.zeros_like(x) if g is None else g for g, x in zip(grads, self.inputs)]
 
+    def zero_weights(self, outputs: list) -> tuple:
+        """By which a backward of the outputs can be differentiated."""
+        weights = _zeros_that_require_grad(tuple(outputs))
+        self.leaves += weights
+        self.ends |= {get_gradient_edge(w).node for w in weights}
+        return weights
+
+    @contextmanager
+    def differentiated(self):
+        """The leaves made here require grad within it alone: nobody else differentiates by them."""
+        self.require_grad(True)
+        try:
+            yield
+        finally:
+            self.require_grad(False)
+
+    def require_grad(self, flag: bool) -> None:
+        for x in self.leaves:
+            _ops.tensor_requires_grad_(x, flag)
+
     def shown(self, tree):
         """Results as the caller sees them."""
-        return tree if self.keep else tree_map(_detached, tree)
+        if self.keep and not self.leaves:
+            return tree
+        return tree_map(lambda x: x if self._is_linked(x) else _detached(x), tree)
+
+    def _is_linked(self, x) -> bool:
+        """Whether somebody around the call may differentiate x: by more than the leaves made here."""
+        return self.keep and isinstance(x, TensorBase) and _ends_elsewhere(x, self.ends)
 
     def as_given(self, grads: list):
-        return tree_unflatten(grads, tree_structure(self.given))
+        return self.shown(tree_unflatten(grads, tree_structure(self.given)))
 
 
 def _positions(argnums, count: int) -> tuple:
@@ -135,6 +164,20 @@ def _fresh(x):
     return _ops.view_as(x, x) if x.requires_grad else _ops.tensor_requires_grad_(_ops.detach(x))
 
 
+def _ends_elsewhere(x, ends: set) -> bool:
+    """Whether the graph of x has a leaf other than these."""
+    nodes, seen = [get_gradient_edge(x).node] if x.requires_grad else [], set()
+    while nodes:
+        node = nodes.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if not node.next_functions and node not in ends:
+            return True
+        nodes += [n for n, _ in node.next_functions]
+    return False
+
+
 def _detached(x):
     return _ops.detach(x) if isinstance(x, TensorBase) else x
 
@@ -164,9 +207,10 @@ def grad_and_value(func, argnums=0, has_aux: bool = False):
         with _inside() as recorded:
             made = _Call(name, func, args, argnums, has_aux, recorded, kwargs)
             _check_number(name, made.out)
-            found = made.as_given(made.gradients([made.out], [None]))
+            with made.differentiated():
+                grads = made.gradients([made.out], [None])
         value = made.shown(made.out)
-        return found, ((value, made.shown(made.aux)) if has_aux else value)
+        return made.as_given(grads), ((value, made.shown(made.aux)) if has_aux else value)
 
     return call
 
@@ -198,16 +242,17 @@ def vjp(func, *primals, has_aux: bool = False):
     with _inside() as recorded:
         made = _Call(name, func, primals, None, has_aux, recorded)
     outputs = made.outputs(name)
+    made.require_grad(False)
     out, aux = made.shown(made.out), made.shown(made.aux)
 
     def product(cotangents, retain_graph=True, create_graph=None):
         _check_structure("cotangents", cotangents, made.out)
         weights, _ = tree_flatten(cotangents)
         _check_floating(outputs)
-        with _inside() as recorded:
+        with _inside() as recorded, made.differentiated():
             made.keep = recorded and (made.linked or _requires_grad(weights))
-            found = made.as_given(made.gradients(outputs, weights, keep_graph=True))
-        return found
+            grads = made.gradients(outputs, weights, keep_graph=True)
+        return made.as_given(grads)
 
     return (out, product, aux) if has_aux else (out, product)
 
@@ -239,9 +284,10 @@ def jvp(func, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux:
         made = _Call(_JVP, func, primals, None, has_aux, recorded)
         outputs = made.outputs(_JVP)
         _, shape = tree_flatten(made.out)
-        product = _Forward(made, outputs, strict)
-        made.keep = recorded and (made.linked or _requires_grad(directions))
-        found = product(directions)
+        with made.differentiated():
+            product = _Forward(made, outputs, strict)
+            made.keep = recorded and (made.linked or _requires_grad(directions))
+            found = product(directions)
     result = (made.shown(made.out), made.shown(tree_unflatten(found, shape)))
     return (*result, made.shown(made.aux)) if has_aux else result
 
@@ -290,7 +336,7 @@ class _Forward:
                 "with strict=True."
             )
         self.made = made
-        self.weights = _zeros_that_require_grad(tuple(outputs))
+        self.weights = made.zero_weights(outputs)
         made.keep = True
         self.grads = tuple(made.gradients(outputs, list(self.weights)))
 
@@ -317,6 +363,7 @@ def linearize(func, *primals):
         outputs, shape = tree_flatten(made.out)
         forward = _Forward(made, outputs)
         made.keep = keep
+    made.require_grad(False)
     out = made.shown(made.out)
 
     def product(*tangents):
@@ -327,7 +374,7 @@ def linearize(func, *primals):
             )
         directions, _ = tree_flatten(tangents)
         _check_tangents(directions, made.inputs)
-        with _inside() as recorded:
+        with _inside() as recorded, made.differentiated():
             made.keep = recorded and (made.linked or _requires_grad(directions))
             found = forward(directions, again=True)
         return made.shown(tree_unflatten(found, shape))
@@ -371,8 +418,9 @@ def _jacobian(name: str, func, argnums, has_aux: bool, derivatives):
             made = _Call(name, func, args, argnums, has_aux, recorded, kwargs)
             outputs = made.outputs(name)
             _, shape = tree_flatten(made.out)
-            found = [made.as_given(by_inputs) for by_inputs in derivatives(made, outputs)]
-        found = tree_unflatten(found, shape)
+            with made.differentiated():
+                by_output = derivatives(made, outputs)
+        found = tree_unflatten([made.as_given(by_inputs) for by_inputs in by_output], shape)
         return (found, made.shown(made.aux)) if has_aux else found
 
     return call
