@@ -1,9 +1,15 @@
 """What gives back its argument gives back that very object, where PyTorch does."""
 
+import copy
+import gc
+import io
+import pickle
 import warnings
+import weakref
 
 import dumbtorch as dt
 import pytest
+from dumbtorch._native import lib
 
 # Each is True where the result is x itself.
 CALLS = [
@@ -85,3 +91,61 @@ def test_attributes_stay(torch):
         p = t.nn.Parameter(t.ones(2))
         p.note = "kept"
         assert p.to(t.float32).note == p.cpu().note == t.as_tensor(p).note == "kept"
+
+
+GRADIENTS = {
+    "each look": "x.sum().backward(); r = x.grad is x.grad",
+    "accumulation": "x.sum().backward(); g = x.grad; x.sum().backward(); r = x.grad is g, g.tolist()",
+    "attribute": "x.sum().backward(); x.grad.mark = [1]; x.sum().backward(); r = x.grad.mark",
+    "assignment": "g = t.zeros(3); x.grad = g; r = x.grad is g",
+    "subclass": "g = t.nn.Parameter(t.zeros(3)); x.grad = g; r = x.grad is g",
+    "none": "x.sum().backward(); x.grad.mark = 1; x.grad = None; x.sum().backward(); r = hasattr(x.grad, 'mark')",
+    "deletion": "x.sum().backward(); del x.grad; r = x.grad",
+    "graph": "(x**2).sum().backward(create_graph=True); g = x.grad; (x**2).sum().backward(); r = x.grad is g",
+    "retained": "y = x * 2; y.retain_grad(); y.sum().backward(); y.grad.mark = 1; r = y.grad.mark, y.grad is y.grad",
+    "zeros": "o = t.optim.SGD([x], 0.1); x.sum().backward(); g = x.grad; o.zero_grad(False); r = x.grad is g, g.sum()",
+    "zeros of views": "f = t.ones(4); x.grad = f[1:]; o = t.optim.SGD([x], 0.1); o.zero_grad(False); r = f.tolist()",
+    "no grad": "o = t.optim.SGD([x], 0.1); x.sum().backward(); x.grad; o.zero_grad(); r = x.grad",
+    "copy": "x.mark = [1]; y = copy.copy(x); r = y.mark is x.mark, y.grad",
+    "deep copy": "x.sum().backward(); x.grad.mark = 1; y = copy.deepcopy(x); r = y.grad.mark, y.grad is x.grad",
+    "deep attribute": "x.mark = [1]; y = copy.deepcopy(x); r = y.mark, y.mark is x.mark",
+    "pickle": "y = t.ones(3); y.mark = [1]; r = pickle.loads(pickle.dumps(y)).mark",
+    "file": "x.mark = 7; f = io.BytesIO(); t.save(x, f); f.seek(0); r = t.load(f).mark",
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_a_gradient_is_one_object(name, torch):
+    found = []
+    for t in (dt, torch):
+        names = {
+            "t": t,
+            "x": t.ones(3, requires_grad=True),
+            "copy": copy,
+            "pickle": pickle,
+            "io": io,
+        }
+        exec(GRADIENTS[name], names)
+        found.append(names["r"])
+    assert found[0] == found[1]
+
+
+def test_gradients_that_are_taken_away_are_freed():
+    gc.collect()
+    before = lib.dt_live_handles(b"tensor")
+    model = dt.nn.Linear(3, 2)
+    optimizer = dt.optim.SGD(model.parameters(), 0.1)
+    for forget in (optimizer.zero_grad, model.zero_grad):
+        held = lib.dt_live_handles(b"tensor")
+        model(dt.ones(1, 3)).sum().backward()
+        marks = [weakref.ref(p.grad) for p in model.parameters()]
+        assert all(mark() is not None for mark in marks)
+        forget()
+        assert all(mark() is None for mark in marks)
+        assert lib.dt_live_handles(b"tensor") == held
+    weight = model.weight
+    weight.grad = dt.zeros(2, 3)
+    weight.grad.owner = weight  # a circle that the collector sees
+    del model, optimizer, weight, forget
+    gc.collect()
+    assert lib.dt_live_handles(b"tensor") == before

@@ -197,11 +197,56 @@ static PyObject* get_reversed(PyObject* self, void* unused) {
   return adopt_handle(tensor_type, out);
 }
 
-static PyObject* grad_or_none(PyObject* self, PyObject* unused) {
+/* ---- the gradient: one object for as long as the library has the same tensor there */
+
+static void keep_grad(PyObject* self, PyObject* grad) {
+  TensorBase* const x = (TensorBase*)self;
+  PyObject* const before = x->grad;
+  Py_XINCREF(grad);
+  x->grad = grad;
+  Py_XDECREF(before);
+}
+
+static PyObject* get_grad(PyObject* self, void* unused) {
   (void)unused;
+  PyObject* grad = ((TensorBase*)self)->grad;
   dt_tensor* out = NULL;
+  int32_t same = 0;
   if (dt_tensor_grad(handle_of(self), &out)) return raise_last_error();
-  if (out) return adopt_handle(tensor_type, out);
+  if (out && grad && !dt_tensor_is_same(out, handle_of(grad), &same) && same) {
+    dt_tensor_release(out);
+    Py_INCREF(grad);
+    return grad;
+  }
+  grad = out ? adopt_handle(tensor_type, out) : NULL;
+  if (out && !grad) return NULL;
+  keep_grad(self, grad);
+  if (grad) return grad;
+  Py_RETURN_NONE;
+}
+
+static int set_grad(PyObject* self, PyObject* value, void* unused) {
+  (void)unused;
+  PyObject* const grad = value == Py_None ? NULL : value;
+  const int plain = !grad || PyObject_TypeCheck(grad, base_type);
+  if (plain && !dt_tensor_set_grad(handle_of(self), grad ? handle_of(grad) : NULL)) {
+    keep_grad(self, grad);
+    return 0;
+  }
+  PyObject* const done = call_general("set_grad", self, &value, 1, NULL); /* says what is wrong */
+  Py_XDECREF(done);
+  return done ? 0 : -1;
+}
+
+static PyObject* drop_grads(PyObject* module, PyObject* tensors) {
+  (void)module;
+  if (!PyList_Check(tensors)) return PyErr_Format(PyExc_TypeError, "drop_grads: not a list");
+  for (Py_ssize_t i = 0; i < PyList_Size(tensors); i++) {
+    PyObject* const x = PyList_GetItem(tensors, i);
+    if (!PyObject_TypeCheck(x, base_type))
+      return PyErr_Format(PyExc_TypeError, "drop_grads: not a tensor");
+    if (set_grad(x, Py_None, NULL)) return NULL;
+  }
   Py_RETURN_NONE;
 }
 

@@ -174,14 +174,6 @@ static int64_t py_grads(const int64_t* tensors, int64_t n, int64_t* out) {
   return -1;
 }
 
-static int32_t py_drop_grads(const int64_t* tensors, int64_t n) {
-  for (int64_t i = 0; i < n; i++) {
-    const dt_status status = dt_tensor_set_grad((dt_tensor*)(intptr_t)tensors[i], NULL);
-    if (status) return status;
-  }
-  return 0;
-}
-
 static void py_release_all(const int64_t* tensors, int64_t n) {
   for (int64_t i = 0; i < n; i++) dt_tensor_release((dt_tensor*)(intptr_t)tensors[i]);
 }

@@ -19,6 +19,8 @@ typedef struct {
   PyObject_HEAD dt_tensor* handle;
   PyObject* weak_references;
   PyObject* callbacks; /* a list of Callbacks: its hooks; NULL for most */
+  PyObject* grad;      /* what x.grad gave last; NULL for most */
+  PyObject* dict;      /* attributes that programs set; NULL for most */
 } TensorBase;
 
 /* An operand as the C API takes it. */
@@ -71,12 +73,16 @@ static PyObject* adopt_handle(PyTypeObject* type, dt_tensor* handle) {
 static int base_traverse(PyObject* self, visitproc visit, void* arg) {
   PyObject* const callbacks = ((TensorBase*)self)->callbacks;
   Py_VISIT(Py_TYPE(self));
+  Py_VISIT(((TensorBase*)self)->grad);
+  Py_VISIT(((TensorBase*)self)->dict);
   return callbacks ? traverse_callbacks(callbacks, handle_of(self), visit, arg) : 0;
 }
 
 static int base_clear(PyObject* self) {
   PyObject* const callbacks = ((TensorBase*)self)->callbacks;
   if (callbacks) clear_callbacks(callbacks, handle_of(self));
+  Py_CLEAR(((TensorBase*)self)->grad);
+  Py_CLEAR(((TensorBase*)self)->dict);
   return 0;
 }
 
@@ -89,6 +95,8 @@ static void base_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (((TensorBase*)self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(((TensorBase*)self)->callbacks);
+  Py_CLEAR(((TensorBase*)self)->grad);
+  Py_CLEAR(((TensorBase*)self)->dict);
   dt_tensor_release(handle_of(self));
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
   Py_DECREF(type);
@@ -344,6 +352,7 @@ static PyObject* install(PyObject* module, PyObject* args) {
 static PyMemberDef kMembers[] = {
     {"_h", T_LONGLONG, offsetof(TensorBase, handle), READONLY, "The handle, as a number."},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorBase, weak_references), READONLY, NULL},
+    {"__dictoffset__", T_PYSSIZET, offsetof(TensorBase, dict), READONLY, NULL},
     {NULL, 0, 0, 0, NULL},
 };
 
@@ -355,6 +364,8 @@ static PyGetSetDef kProperties[] = {
     {"is_cuda", get_is_cuda, NULL, "Whether the elements are on a GPU.", NULL},
     {"is_leaf", get_is_leaf, NULL, "Whether no operation that is recorded made it.", NULL},
     {"T", get_reversed, NULL, "The tensor with its dimensions reversed.", NULL},
+    {"grad", get_grad, set_grad, "The gradient that backward has added up, or None.", NULL},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 
@@ -373,7 +384,6 @@ static PyMethodDef kMethods[] = {
     {"is_contiguous", WORDS(is_contiguous),
      "Whether the elements lie row-major, or in that order."},
     {"contiguous", WORDS(contiguous), "The tensor itself if it is contiguous, or a copy that is."},
-    {"_grad_or_none", grad_or_none, METH_NOARGS, "The gradient that backward has added up."},
     {"_without_graph", without_graph, METH_NOARGS,
      "The memory without the graph. Assigning makes the tensor look at other memory."},
     {"zero_", zero, METH_NOARGS, "Fills the tensor with 0."},
@@ -450,6 +460,7 @@ static PyMethodDef kFunctions[] = {
     {"to_lists", FAST(to_lists), "to_lists(tensor, code): its elements as nested lists."},
     {"memory_of", FAST(memory_of), "memory_of(tensor, code): its elements as a buffer."},
     {"from_memory", from_memory, METH_O, "from_memory(array): a Tensor on it, None if not plain."},
+    {"drop_grads", drop_grads, METH_O, "drop_grads(tensors): x.grad = None for each in a list."},
     {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
     {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},

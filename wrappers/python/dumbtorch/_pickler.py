@@ -59,7 +59,7 @@ class _Storage:
 
 def _reduced(x: Tensor):
     kind, grad = type(x), x.requires_grad
-    hooks, state = OrderedDict(), getattr(x, "__dict__", None)
+    hooks, state = OrderedDict(), x.__dict__
     plain = (_Storage(x), x.storage_offset(), tuple(x.shape), tuple(x.stride()))
     if kind is Parameter:
         data = _ops.detach(x)

@@ -8,7 +8,17 @@ from . import _indexing, _numpy, _ops, _overloads
 from ._native import lib
 from ._runtime import check, device_at, fail, number_like, placed, wrap
 from ._tensor_names import TensorNames
-from ._tensor_type import Callback, TensorBase, adopt, install, memory_of, own, to_capsule, to_lists
+from ._tensor_type import (
+    Callback,
+    TensorBase,
+    adopt,
+    drop_grads,
+    install,
+    memory_of,
+    own,
+    to_capsule,
+    to_lists,
+)
 from ._types import (
     DTYPE,
     Size,
@@ -136,19 +146,7 @@ class Tensor(TensorNames):
 
     requires_grad = property(TensorBase._wants_gradient, _set_requires_grad)
 
-    @property
-    def grad(self) -> Tensor | None:
-        return _ops.tensor_grad(self)
-
-    @grad.setter
-    def grad(self, value) -> None:
-        _ops.tensor_set_grad(self, value)
-
-    @grad.deleter
-    def grad(self) -> None:
-        _ops.tensor_set_grad(self, None)
-
-    _grad = grad  # by which programs set what they do not want to be checked
+    _grad = TensorBase.grad  # by which programs set what they do not want to be checked
 
     @property
     def grad_fn(self) -> GradFn | None:
@@ -254,16 +252,17 @@ class Tensor(TensorNames):
             )
         if id(self) not in memo:
             memo[id(self)] = out = rebuild(type(self), copy_of_memory(self), self)
+            out.__dict__.update(deepcopy(self.__dict__, memo))
             grad = self.grad
             if grad is not None:
-                _ops.tensor_set_grad(out, deepcopy(grad, memo))
+                out.grad = deepcopy(grad, memo)
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
         from ._creation import from_bytes
 
         parts = (bytes(read(self)), tuple(self.shape), self.dtype, self.requires_grad)
-        return from_bytes, (type(self), *parts)
+        return from_bytes, (type(self), *parts), self.__dict__ or None
 
     # ---- other libraries
 
@@ -396,14 +395,24 @@ def copy_of_memory(x: Tensor) -> Tensor:
     return _ops.detach(_ops.as_strided(memory, x.shape, x.stride()))
 
 
+def forget_grads(tensors: list, set_to_none: bool) -> None:
+    """Takes the gradients away, or fills them with 0 where they are."""
+    if set_to_none:
+        drop_grads(tensors)
+        return
+    for grad in [x.grad for x in tensors if x.grad is not None]:
+        if grad.requires_grad:
+            _ops.detach_(grad)
+        _ops.zero_(grad)
+
+
 def rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
     """The copy with the original's type, requires_grad and attributes."""
     out = adopt(kind, lib.py_tensor_alias(copy._h))
     if original.requires_grad:
         _ops.tensor_requires_grad_(out)
-    out_dict = getattr(original, "__dict__", None)
-    if out_dict:
-        out.__dict__.update(out_dict)
+    if original.__dict__:
+        out.__dict__.update(original.__dict__)
     return out
 
 
@@ -548,7 +557,6 @@ for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
     if not hasattr(Tensor, _name):
         setattr(Tensor, _name, _function)
 # Programs look at these as often as at a shape: without a Python frame.
-Tensor.grad = Tensor.grad.getter(TensorBase._grad_or_none)
 Tensor.data = Tensor.data.getter(TensorBase._without_graph)
 for _name, _function in _ops.PROPERTIES.items():
     if not hasattr(Tensor, _name):

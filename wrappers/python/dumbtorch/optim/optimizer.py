@@ -12,6 +12,7 @@ from .. import _graph, _ops
 from .._enums import DEVICE_TYPE
 from .._native import lib
 from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_operand
+from .._tensor import forget_grads
 from .._tensor_type import TensorBase
 from .._type_info import typename
 from .._types import bfloat16, float16, float32, float64
@@ -174,14 +175,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters."""
         for group in self.param_groups:
-            if set_to_none:
-                handles = [p._h for p in group["params"]]
-                check(lib.py_drop_grads(handles, len(handles)))
-                continue
-            for p in group["params"]:
-                grad = p.grad
-                if grad is not None:
-                    p.grad = _ops.zeros_like(grad)
+            forget_grads(group["params"], set_to_none)
 
     def register_step_pre_hook(self, hook) -> RemovableHandle:
         """Calls hook(optimizer, args, kwargs) before each step; it may give back both, changed."""

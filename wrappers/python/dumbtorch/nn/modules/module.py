@@ -11,9 +11,7 @@ from collections import OrderedDict
 from functools import partial
 
 from ... import _ops
-from ..._native import lib
-from ..._runtime import check
-from ..._tensor import Tensor
+from ..._tensor import Tensor, forget_grads
 from ..._type_info import typename
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
@@ -345,14 +343,7 @@ class Module(StateDict):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forgets the gradients of all parameters."""
-        parameters = list(self.parameters())
-        if set_to_none:
-            check(lib.py_drop_grads([p._h for p in parameters], len(parameters)))
-            return
-        for p in parameters:
-            grad = p.grad
-            if grad is not None:
-                p.grad = _ops.zeros_like(grad)
+        forget_grads(list(self.parameters()), set_to_none)
 
     # ---- conversion
 
