@@ -33,9 +33,10 @@ struct Lines {
   Step* totals;  // of chunks: [lines][chunks], or [chunks][lines] of lines side by side
 };
 
-// 0 stays 0 beside what has overflowed.
+// 0 stays 0 beside what has overflowed, but not beside NaN.
 __device__ __forceinline__ double product(double a, double b) {
-  return a == 0 || b == 0 ? 0 : a * b;
+  const bool has_zero = a == 0 || b == 0, has_nan = a != a || b != b;
+  return has_zero && !has_nan ? 0 : a * b;
 }
 
 // ---- the two gradients
