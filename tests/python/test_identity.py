@@ -103,7 +103,7 @@ GRADIENTS = {
     "deletion": "x.sum().backward(); del x.grad; r = x.grad",
     "graph": "(x**2).sum().backward(create_graph=True); g = x.grad; (x**2).sum().backward(); r = x.grad is g",
     "retained": "y = x * 2; y.retain_grad(); y.sum().backward(); y.grad.mark = 1; r = y.grad.mark, y.grad is y.grad",
-    "zeros": "o = t.optim.SGD([x], 0.1); x.sum().backward(); g = x.grad; o.zero_grad(False); r = x.grad is g, g.tolist()",
+    "zeros": "o = t.optim.SGD([x]); x.sum().backward(); g = x.grad; o.zero_grad(False); r = x.grad is g, g.tolist()",
     "zeros of views": "f = t.ones(4); x.grad = f[1:]; o = t.optim.SGD([x], 0.1); o.zero_grad(False); r = f.tolist()",
     "no grad": "o = t.optim.SGD([x], 0.1); x.sum().backward(); x.grad; o.zero_grad(); r = x.grad",
     "copy": "x.mark = [1]; y = copy.copy(x); r = y.mark is x.mark, y.grad",
