@@ -4,6 +4,7 @@
 #include "core/autograd/gradients.h"
 #include "core/autograd/record.h"
 #include "core/autograd/view.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/pointwise.gen.h"
