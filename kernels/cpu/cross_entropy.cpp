@@ -276,11 +276,12 @@ void places_backward(const calls::CrossEntropyBackward& call, const Loss<T>& los
   const T* const lse = data<const T>(call.lse) + begin;
   T* const gx = data<T>(call.gx) + loss.logit_of(begin);
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
+  const int64_t image = begin / step, first = begin % step;
   T counts[kPlaces], total[kPlaces], each[kPlaces], sharp[kPlaces];
   for (int64_t j = 0; j < n; ++j) {
     const int64_t r = begin + j;
     counts[j] = !loss.is_ignored(r);
-    const T slope = slopes.of(r / step, r % step);
+    const T slope = slopes.of(image, first + j);
     const T share =
         (T(1) - loss.smoothing) * (counts[j] != T(0) ? loss.weight_of(loss.target_of(r)) : T(0));
     sharp[j] = slope * share;
