@@ -147,8 +147,8 @@ def _cpp_default(a: Slot) -> str:
 
 class Lua(Language):
     folder, suffix = "lua", "lua"
-    top = f'-- {GENERATED}\nlocal check = require("check")\nlocal dt = require("dumbtorch")'
-    around = '\ncheck.case("{number} {name}", function()\n{body}\nend)'
+    top = f'-- {GENERATED}\nlocal check = require("check")\nlocal dt = require("dumbtorch");'
+    around = "\n(function() -- {number} {name}\n{body}\nend)();"
     named, word = "{} = {}", staticmethod(lua_name)
     tensor = "{}"
     takes_one = True
@@ -156,7 +156,10 @@ class Lua(Language):
     expected = ("check.tensor(", ")")
     count, entry = "check.same(#{}, {})", "{0}[{2}]"
     same, backward, grad = "check.same({}, {})", "{}:sum():backward()", "{}.grad"
-    operators = dict(add="+", sub="-", mul="*", truediv="/", pow="^", mod="%", neg="-")
+    newer = {
+        "floordiv": "//", "and": "&", "or": "|", "xor": "~", "lshift": "<<", "rshift": ">>", "invert": "~"
+    }  # fmt: skip
+    operators = dict(add="+", sub="-", mul="*", truediv="/", pow="^", mod="%", neg="-") | newer
     assigned = "local result = {}"
     bracket = ("local result = {}[{}]", "{}[{}] = {}")
     from_lists, to_lists, braces, open = "dt.tensor(", "{}:tolist()", "{{{}}}", "false"
@@ -171,6 +174,17 @@ class Lua(Language):
 
     def expression(self, c: Call, values: dict[str, str]) -> str:
         return self.called(c, *self.given(c, values))
+
+    def operator(self, entry: dict) -> list[str]:
+        older = ["if not math.type then return end"] * (entry["operator"] in self.newer)
+        return older + super().operator(entry)
+
+    def applied(self, sign: str, operands: list[str]) -> str:
+        """LuaJIT cannot read the operators of newer Luas."""
+        if sign not in self.newer.values():
+            return super().applied(sign, operands)
+        text = super().applied(sign, ["a", "b"][: len(operands)])
+        return f'load("local a, b = ... return {text}")({", ".join(operands)})'
 
     def called(self, c: Call, arguments: list[str], named: list[str]) -> str:
         arguments = [*arguments, "{" + ", ".join(named) + "}"] if named else arguments

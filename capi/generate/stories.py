@@ -17,7 +17,8 @@ def told(plan: Plan, language):
     for name, steps in runpy.run_path(str(FILE))["STORIES"].items():
         values = [x for s in steps if "call" in s for x in s["args"].values()]
         fails = any(x["raises"] for x in values if _is_function(x))
-        if (fails and not language.callbacks_fail) or (None in values and not language.open):
+        lacks = None in values or [None] in values
+        if (fails and not language.callbacks_fail) or (lacks and not language.open):
             continue
         story = Story(plan, language, name)
         lines = story.lines(steps)
@@ -95,7 +96,7 @@ class Story:
             return []
         values = {
             name: self.language.raw(self.plain(value))
-            if name == wrong
+            if name == wrong and not _is_function(value)
             else self.value(slots[name], value, lines)
             for name, value in step["args"].items()
         }
@@ -124,8 +125,9 @@ class Story:
             return self.language.open
         if is_variable(value):
             return self.variable(value)
-        if isinstance(value, list) and any(map(is_variable, value)):
-            return self.language.list(slot, [*map(self.variable, value)])
+        if isinstance(value, list) and any(x is None or is_variable(x) for x in value):
+            entries = [self.language.open if x is None else self.variable(x) for x in value]
+            return self.language.list(slot, entries)
         if isinstance(value, dict) and "path" in value:
             return self.language.path.format(self.language.text(value["path"]))
         if _is_function(value):

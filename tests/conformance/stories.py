@@ -354,6 +354,13 @@ STORIES = {
         is_tensor(v("grads", 0), [2, 4]),
         same(v("grads", 1), None),
     ],
+    "a tensor that is absent in a list": [
+        tensor("x", [1, 2], grad=True),
+        call("mul", "y", input=v("x"), other=3),
+        call("sum", "total", input=v("y")),
+        call("autograd_grad", "grads", outputs=[v("total")], inputs=[v("x")], grad_outputs=[None]),
+        is_tensor(v("grads", 0), [3, 3]),
+    ],
     "what is in force": [
         tensor("x", [1, 2, 3, 4], [2, 2], grad=True),
         scope(
@@ -407,6 +414,12 @@ STORIES = {
         call("hook_remove", self=v("failing")),
         *backward("x", "other"),
         *grad_is("x", "grad", [1, 1]),
+    ],
+    "a hook that gives what it cannot": [
+        tensor("x", [2, 3], grad=True),
+        call("tensor_register_hook", input=v("x"), hook=function(gives=7), wrong="hook"),
+        call("sum", "loss", input=v("x")),
+        call("tensor_backward", input=v("loss"), error="'result' must be tensor"),
     ],
     "a function of one's own": [
         tensor("x", [2, 3], grad=True),

@@ -2396,36 +2396,54 @@ contains
   end subroutine
 
   subroutine case_205()
-    type(tensor) :: a_x0
+    type(tensor) :: a_x1
     type(tensor) :: result
     current = '205 operator'
-    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
-    result = - a_x0
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.25d0, -3.75d0, -1.75d0, -5.25d0, -3.25d0, -1.25d0])
+    a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    result = 6 .and. a_x1
+    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 2.0d0, 0.0d0, 4.0d0])
   end subroutine
 
   subroutine case_206()
-    type(tensor) :: a_x0
+    type(tensor) :: a_x1
     type(tensor) :: result
     current = '206 operator'
-    a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
-    result = .not. a_x0
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    result = 6 .or. a_x1
+    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 6.0d0, 7.0d0, 7.0d0, 6.0d0])
   end subroutine
 
   subroutine case_207()
     type(tensor) :: a_x0
     type(tensor) :: result
     current = '207 operator'
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    result = - a_x0
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.25d0, -3.75d0, -1.75d0, -5.25d0, -3.25d0, -1.25d0])
+  end subroutine
+
+  subroutine case_208()
+    type(tensor) :: a_x0
+    type(tensor) :: result
+    current = '208 operator'
+    a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    result = .not. a_x0
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+  end subroutine
+
+  subroutine case_209()
+    type(tensor) :: a_x0
+    type(tensor) :: result
+    current = '209 operator'
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
     result = .not. a_x0
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -1.0d0, -4.0d0, -2.0d0, -5.0d0])
   end subroutine
 
-  subroutine case_208()
+  subroutine case_210()
     type(tensor) :: a_x
     type(module) :: a_linear
-    current = '208 errors'
+    current = '210 errors'
     a_x = ones([2, 3])
     block
       type(tensor) :: result
@@ -2462,11 +2480,11 @@ contains
     end block
   end subroutine
 
-  subroutine case_209()
+  subroutine case_211()
     type(tensor) :: a_x
     type(module) :: a_net
     type(optimizer) :: a_sgd
-    current = '209 values of no kind that fits'
+    current = '211 values of no kind that fits'
     a_x = ones([2, 3])
     a_net = nn_sequential()
     a_sgd = optim_sgd([a_x])
@@ -2507,7 +2525,7 @@ contains
     end block
   end subroutine
 
-  subroutine case_210()
+  subroutine case_212()
     type(module) :: a_whole
     character(:), allocatable, dimension(:) :: a_names
     type(tensor), allocatable, dimension(:) :: rest_1_tensors
@@ -2525,7 +2543,7 @@ contains
     integer(int64), allocatable, dimension(:) :: a_none
     type(tensor) :: a_input
     type(tensor) :: a_twice
-    current = '210 what is not given is the default'
+    current = '212 what is not given is the default'
     a_whole = nn_linear(3, 2)
     call a_whole%state_dict(a_names, rest_1_tensors)
     call expect_true(all(a_names == [character(9) :: 'weight', 'bias']), 'a value')
@@ -2554,14 +2572,14 @@ contains
     call expect(a_twice, dtype_float32, [integer :: 1, 1, 2, 4], [real(real64) :: 1.0d0, 1.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 2.0d0])
   end subroutine
 
-  subroutine case_211()
+  subroutine case_213()
     type(tensor) :: a_big
     real(real64) :: a_integer
     type(tensor) :: a_truth
     real(real64) :: a_yes
     type(tensor) :: a_half
     real(real64), allocatable, dimension(:) :: a_reals
-    current = '211 numbers keep their kind'
+    current = '213 numbers keep their kind'
     a_big = full([1], 1099511627777_int64)
     a_integer = a_big%item()
     call expect_true(abs(a_integer - 1099511627777_int64) < 1d-12, 'a value')
@@ -2573,13 +2591,13 @@ contains
     call expect_true(all(abs(a_reals - [-0.5d0, -0.5d0]) < 1d-12), 'a value')
   end subroutine
 
-  subroutine case_212()
+  subroutine case_214()
     type(tensor) :: a_x
     integer(int64), allocatable, dimension(:) :: a_numbers
     type(tensor), allocatable, dimension(:) :: a_parts
     type(tensor) :: a_all
     integer(int64), allocatable, dimension(:) :: a_first
-    current = '212 lists longer than a frame'
+    current = '214 lists longer than a frame'
     a_x = arange(0, 100)
     a_numbers = to_ints(a_x)
     call expect_true(all(a_numbers == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99]), 'a value')
@@ -2590,7 +2608,7 @@ contains
     call expect_true(all(a_first == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]), 'a value')
   end subroutine
 
-  subroutine case_213()
+  subroutine case_215()
     type(tensor) :: a_x
     logical :: a_wants
     type(tensor) :: a_before
@@ -2602,7 +2620,7 @@ contains
     type(tensor) :: a_y
     type(tensor) :: a_total
     type(tensor), allocatable, dimension(:) :: a_grads
-    current = '213 gradients'
+    current = '215 gradients'
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_wants = a_x%requires_grad()
     call expect_true(a_wants .eqv. .true., 'a value')
@@ -2625,11 +2643,11 @@ contains
     call expect_true(.not. a_grads(2)%is_set(), 'absent')
   end subroutine
 
-  subroutine case_214()
+  subroutine case_216()
     type(tensor) :: a_x
     logical :: a_again
     type(tensor) :: a_full
-    current = '214 what is in force'
+    current = '216 what is in force'
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
     a_again = is_grad_enabled()
     call expect_true(a_again .eqv. .true., 'a value')
@@ -2637,7 +2655,7 @@ contains
     call expect(a_full, dtype_float32, [integer :: 2, 2], [real(real64) :: 7.0d0, 10.0d0, 15.0d0, 22.0d0])
   end subroutine
 
-  subroutine case_215()
+  subroutine case_217()
     type(tensor) :: a_x
     type(hook) :: a_tenfold
     type(tensor) :: a_loss_of
@@ -2647,7 +2665,7 @@ contains
     type(tensor) :: a_plain_of
     type(tensor) :: a_plain
     type(tensor) :: a_second
-    current = '215 hooks'
+    current = '217 hooks'
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_tenfold = a_x%register_hook(hook1)
     a_loss_of = mul(a_x, 1)
@@ -2678,14 +2696,14 @@ contains
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_216()
+  subroutine case_218()
     type(tensor) :: a_x
     type(tensor) :: a_bare
     type(tensor) :: a_y
     type(tensor), allocatable, dimension(:) :: a_out
     type(tensor) :: a_loss
     type(tensor) :: a_grad
-    current = '216 a function of one''s own'
+    current = '218 a function of one''s own'
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_bare = detach(a_x)
     a_y = square(a_bare)
@@ -2708,7 +2726,7 @@ contains
     a_out = [a_grad]
   end subroutine
 
-  subroutine case_217()
+  subroutine case_219()
     type(module) :: a_net
     type(module) :: a_linear
     type(module) :: a_relu
@@ -2718,7 +2736,7 @@ contains
     type(tensor) :: a_input
     type(tensor) :: a_out
     logical :: a_training
-    current = '217 modules'
+    current = '219 modules'
     a_net = nn_sequential()
     a_linear = nn_linear(3, 2, bias=.false.)
     a_relu = nn_relu()
@@ -2736,7 +2754,7 @@ contains
     call expect_true(a_training .eqv. .false., 'a value')
   end subroutine
 
-  subroutine case_218()
+  subroutine case_220()
     type(tensor) :: a_x
     type(optimizer) :: a_sgd
     type(lr_scheduler) :: a_schedule
@@ -2744,7 +2762,7 @@ contains
     type(tensor) :: a_loss
     type(tensor) :: a_other
     real(real64), allocatable, dimension(:) :: a_rates
-    current = '218 an optimizer'
+    current = '220 an optimizer'
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
     a_sgd = optim_sgd([a_x], lr=0.5d0)
     a_schedule = optim_step_lr(a_sgd, 1)
@@ -2765,7 +2783,7 @@ contains
     call expect_true(all(abs(a_rates - [0.05d0, 0.30000000000000004d0]) < 1d-12), 'a value')
   end subroutine
 
-  subroutine case_219()
+  subroutine case_221()
     type(tensor) :: a_x
     type(tensor) :: a_y
     character(:), allocatable, dimension(:) :: a_names
@@ -2774,7 +2792,7 @@ contains
     character(:), allocatable, dimension(:) :: a_again
     type(tensor), allocatable, dimension(:) :: a_whole
     character(:), allocatable, dimension(:) :: a_odd
-    current = '219 files'
+    current = '221 files'
     a_x = arange(0, 3)
     a_y = ones([2])
     call save_safetensors('some', [character(9) :: 'a', 'é'], [a_x, a_y])
@@ -2823,12 +2841,12 @@ contains
     a_stop = .false.
   end subroutine
 
-  subroutine case_220()
+  subroutine case_222()
     type(tensor) :: a_common
     type(tensor) :: a_three
     type(tensor) :: a_five
     integer :: i
-    current = '220 threads'
+    current = '222 threads'
     a_common = full([64, 64], 2.0d0)
     a_three = ones([3, 1])
     a_five = ones([5, 1])
@@ -2860,13 +2878,13 @@ contains
     !$omp end parallel do
   end subroutine
 
-  subroutine case_221()
+  subroutine case_223()
     integer :: i
     type(tensor) :: rest_3_out
     integer(int64) :: a_allocated
     integer(int64) :: a_reserved
     integer(int64) :: a_peak
-    current = '221 garbage does not pile up'
+    current = '223 garbage does not pile up'
     call reset_peak_memory_stats()
     do i = 1, 400
       rest_3_out = zeros([512, 512])
@@ -2877,7 +2895,7 @@ contains
     call expect_true(a_peak < 314572800 .eqv. .true., 'the result')
   end subroutine
 
-  subroutine case_222()
+  subroutine case_224()
     integer :: i
     type(tensor) :: rest_4_out
     type(tensor) :: rest_5_out
@@ -2887,7 +2905,7 @@ contains
     integer(int64) :: a_second
     integer(int64) :: rest_7_reserved
     integer(int64) :: rest_7_peak
-    current = '222 garbage does not pile up on any device'
+    current = '224 garbage does not pile up on any device'
     do i = 1, 400
       rest_4_out = zeros([512, 512], device='cuda:0')
       rest_5_out = zeros([512, 512], device='cuda:1')
@@ -3125,5 +3143,7 @@ program conformance_test
   call case_220()
   call case_221()
   call case_222()
+  call case_223()
+  call case_224()
   print '(a)', 'passed'
 end program
