@@ -270,11 +270,10 @@ class Go(Language):
         return ["{", *self.inner(lines), "}"]
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        count = len(c.results) + c.returns_this
-        if not count:
+        if not c.results and not c.returns_this:
             return [f"check(t, {self.expression(c, values)})"]
-        lines = self.run(c, names + ["_"] * (count - len(names)), values)
-        return lines if names else self.grouped(lines)
+        lines = self.run(c, [name or "_" for name in names] or ["_"], values)
+        return lines if any(names) else self.grouped(lines)
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         check = f"expectError(t, err, {json.dumps(message)})"
@@ -369,10 +368,11 @@ contains"""
         return []
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        if not c.returns_this and len(names) < len(c.results):
-            self.unused += 1
-            names = [*names, *(f"rest_{self.unused}_{r.name}" for r in c.results[len(names) :])]
-        return self.run(c, names, values)
+        self.unused += 1
+        wanted = [
+            x or f"rest_{self.unused}_{r.name}" for x, r in zip(names, c.results, strict=True)
+        ]
+        return self.run(c, wanted, values)
 
     def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
         if kind.base in ("f64", "scalar"):

@@ -222,8 +222,10 @@ class Language:
         return [self.gets.format(", ".join(names), call) if names else call]
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        """Runs a call of which these results are wanted."""
-        return self.run(c, names, values)
+        """Runs a call, "" being what nobody wants of its results."""
+        while names and not names[-1]:
+            names = names[:-1]
+        return self.run(c, [name or "_" for name in names], values)
 
     def expect(self, name: str, expected) -> list[str]:
         if isinstance(expected, list):

@@ -8,8 +8,8 @@ there, and a story whose point it cannot say. There are two GPUs, those of tests
 
 
 def call(fn, *names, error="", wrong="", **args):
-    """names = fn(args), or it fails with a sentence that has `error` in it. `wrong` names an argument that is of
-    no kind that fits."""
+    """names = fn(args), or it fails with a sentence that has `error` in it; "" is a result that nobody wants.
+    `wrong` names an argument that is of no kind that fits."""
     return {"call": fn, "names": names, "args": args, "error": error, "wrong": wrong}
 
 
@@ -576,5 +576,27 @@ STORIES = {
         less("first", 200 << 20),
         call("memory_stats", "second", device="cuda:1"),
         less("second", 200 << 20),
+    ],
+}
+
+
+# What is done with a layer of tests/layer_rows.py: the parameters are in ROW.state, the inputs in ROW.in, the names of
+# the outputs in ROW.like, and these are kept in ROW.out. Of a model of tests/model_rows.py, in evaluation, only the
+# first is kept.
+APPLIED = [
+    call("module_load", self=v("layer"), path=path(".state")),
+    call("load_checkpoint", "", "inputs", path=path(".in")),
+    call("module_forward_outputs", "outputs", self=v("layer"), inputs=v("inputs")),
+]
+TRIED = {
+    "layer": [
+        *APPLIED,
+        call("load_checkpoint", "names", path=path(".like")),
+        call("save_checkpoint", path=path(".out"), names=v("names"), tensors=v("outputs")),
+    ],
+    "model": [
+        call("module_train", self=v("layer"), mode=False),
+        *APPLIED,
+        call("save_checkpoint", path=path(".out"), names=["1"], tensors=[v("outputs", 0)]),
     ],
 }

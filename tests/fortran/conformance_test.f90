@@ -2528,7 +2528,7 @@ contains
   subroutine case_212()
     type(module) :: a_whole
     character(:), allocatable, dimension(:) :: a_names
-    type(tensor), allocatable, dimension(:) :: rest_1_tensors
+    type(tensor), allocatable, dimension(:) :: rest_7_tensors
     type(module) :: a_bare
     type(tensor), allocatable, dimension(:) :: a_weights
     integer :: a_dtype
@@ -2545,7 +2545,7 @@ contains
     type(tensor) :: a_twice
     current = '212 what is not given is the default'
     a_whole = nn_linear(3, 2)
-    call a_whole%state_dict(a_names, rest_1_tensors)
+    call a_whole%state_dict(a_names, rest_7_tensors)
     call expect_true(all(a_names == [character(9) :: 'weight', 'bias']), 'a value')
     a_bare = nn_linear(3, 2, bias=.false., dtype=dtype_float64)
     a_weights = a_bare%parameters()
@@ -2661,7 +2661,7 @@ contains
     type(tensor) :: a_loss_of
     type(tensor) :: a_loss
     type(tensor) :: a_first
-    type(hook) :: rest_2_out
+    type(hook) :: rest_51_out
     type(tensor) :: a_plain_of
     type(tensor) :: a_plain
     type(tensor) :: a_second
@@ -2674,7 +2674,7 @@ contains
     a_first = a_x%grad()
     call expect(a_first, dtype_float32, [integer :: 2], [real(real64) :: 10.0d0, 10.0d0])
     call a_tenfold%remove()
-    rest_2_out = a_x%register_hook(hook2)
+    rest_51_out = a_x%register_hook(hook2)
     a_plain_of = mul(a_x, 1)
     a_plain = sum(a_plain_of)
     call a_plain%backward()
@@ -2880,14 +2880,14 @@ contains
 
   subroutine case_223()
     integer :: i
-    type(tensor) :: rest_3_out
+    type(tensor) :: rest_105_out
     integer(int64) :: a_allocated
     integer(int64) :: a_reserved
     integer(int64) :: a_peak
     current = '223 garbage does not pile up'
     call reset_peak_memory_stats()
     do i = 1, 400
-      rest_3_out = zeros([512, 512])
+      rest_105_out = zeros([512, 512])
     end do
     call memory_stats(a_allocated, a_reserved, a_peak)
     call expect_true(a_allocated < 209715200 .eqv. .true., 'the result')
@@ -2897,22 +2897,22 @@ contains
 
   subroutine case_224()
     integer :: i
-    type(tensor) :: rest_4_out
-    type(tensor) :: rest_5_out
+    type(tensor) :: rest_107_out
+    type(tensor) :: rest_108_out
     integer(int64) :: a_first
-    integer(int64) :: rest_6_reserved
-    integer(int64) :: rest_6_peak
+    integer(int64) :: rest_109_reserved
+    integer(int64) :: rest_109_peak
     integer(int64) :: a_second
-    integer(int64) :: rest_7_reserved
-    integer(int64) :: rest_7_peak
+    integer(int64) :: rest_110_reserved
+    integer(int64) :: rest_110_peak
     current = '224 garbage does not pile up on any device'
     do i = 1, 400
-      rest_4_out = zeros([512, 512], device='cuda:0')
-      rest_5_out = zeros([512, 512], device='cuda:1')
+      rest_107_out = zeros([512, 512], device='cuda:0')
+      rest_108_out = zeros([512, 512], device='cuda:1')
     end do
-    call memory_stats(a_first, rest_6_reserved, rest_6_peak, device='cuda:0')
+    call memory_stats(a_first, rest_109_reserved, rest_109_peak, device='cuda:0')
     call expect_true(a_first < 209715200 .eqv. .true., 'the result')
-    call memory_stats(a_second, rest_7_reserved, rest_7_peak, device='cuda:1')
+    call memory_stats(a_second, rest_110_reserved, rest_110_peak, device='cuda:1')
     call expect_true(a_second < 209715200 .eqv. .true., 'the result')
   end subroutine
 end module
