@@ -312,7 +312,7 @@ contains"""
     braces = "[{}]"
     operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
     loop = ("integer :: i\ndo i = 1, {}", "end do")
-    threads = (loop, ("!$omp parallel do num_threads({})", "!$omp end parallel do"))
+    threads = (("!$omp parallel num_threads({})", "!$omp end parallel"),)
     callbacks_fail = False
     enum = staticmethod(fortran.enum_value)
     unused = 0  # results that a story has no name for
@@ -333,16 +333,15 @@ contains"""
 
     @staticmethod
     def ordered(lines: list[str]) -> list[str]:
-        """Declarations come first, but those of a block stay in it."""
-        first, others, depth = [], [], 0
-        for line in (x for y in lines for x in y.splitlines()):
-            depth += (line.lstrip() == "block") - (line.lstrip() == "end block")
-            declares = re.match(r"\w+(\(.*?\))?(, .*)? :: ", line.lstrip())
-            if declares and not depth:
-                first.append(line.lstrip())
-            else:
-                others.append(line)
-        return first + others
+        """A declaration begins a block, in which all that follows is."""
+        out = []
+        for line in lines:
+            declares = re.match(r"\w+(\(.*?\))?(, .*)? :: ", line)
+            out += [*["block"] * bool(declares), *line.splitlines()]
+        return [*out, *["end block"] * (out.count("block") - out.count("end block"))]
+
+    def inner(self, lines: list[str]) -> list[str]:
+        return super().inner(self.ordered(lines))
 
     def text(self, words: str) -> str:
         return " // char(0) // ".join(map(fortran.quoted, words.split("\0")))
@@ -355,7 +354,7 @@ contains"""
         return kind.base in ("operand", "scalar") and not isinstance(value, list)
 
     def grouped(self, lines: list[str]) -> list[str]:
-        return ["block", *self.inner(self.ordered(lines)), "end block"]
+        return ["block", *self.inner(lines), "end block"]
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         """Errors inside of one end the program."""
@@ -369,10 +368,7 @@ contains"""
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
         self.unused += 1
-        wanted = [
-            x or f"rest_{self.unused}_{r.name}" for x, r in zip(names, c.results, strict=True)
-        ]
-        return self.run(c, wanted, values)
+        return self.run(c, [x or f"rest_{self.unused}_{i}" for i, x in enumerate(names)], values)
 
     def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
         if kind.base in ("f64", "scalar"):

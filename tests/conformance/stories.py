@@ -369,10 +369,7 @@ STORIES = {
             call("tensor_requires_grad", "recorded", input=v("y")),
             same("recorded", False),
         ),
-        call(
-            "is_grad_enabled",
-            "again",
-        ),
+        call("is_grad_enabled", "again"),
         same("again", True),
         scope(
             "autocast",

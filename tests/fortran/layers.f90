@@ -215,16 +215,26 @@ contains
     character(*), intent(in) :: row
     type(module), intent(in) :: a_layer
     block
-      character(:), allocatable, dimension(:) :: rest_2_names
-      type(tensor), allocatable, dimension(:) :: a_inputs
-      type(tensor), allocatable, dimension(:) :: a_outputs
-      character(:), allocatable, dimension(:) :: a_names
-      type(tensor), allocatable, dimension(:) :: rest_4_tensors
       call a_layer%load(row // '.state')
-      call load_checkpoint(row // '.in', rest_2_names, a_inputs)
+      block
+      character(:), allocatable, dimension(:) :: rest_2_0
+      block
+      type(tensor), allocatable, dimension(:) :: a_inputs
+      call load_checkpoint(row // '.in', rest_2_0, a_inputs)
+      block
+      type(tensor), allocatable, dimension(:) :: a_outputs
       a_outputs = a_layer%forward_outputs(a_inputs)
-      call load_checkpoint(row // '.like', a_names, rest_4_tensors)
+      block
+      character(:), allocatable, dimension(:) :: a_names
+      block
+      type(tensor), allocatable, dimension(:) :: rest_4_1
+      call load_checkpoint(row // '.like', a_names, rest_4_1)
       call save_checkpoint(row // '.out', a_names, a_outputs)
+      end block
+      end block
+      end block
+      end block
+      end block
     end block
   end subroutine
 end program

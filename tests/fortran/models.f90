@@ -14,14 +14,20 @@ contains
     character(*), intent(in) :: row
     type(module), intent(in) :: a_layer
     block
-      character(:), allocatable, dimension(:) :: rest_8_names
-      type(tensor), allocatable, dimension(:) :: a_inputs
-      type(tensor), allocatable, dimension(:) :: a_outputs
       call a_layer%train(mode=.false.)
       call a_layer%load(row // '.state')
-      call load_checkpoint(row // '.in', rest_8_names, a_inputs)
+      block
+      character(:), allocatable, dimension(:) :: rest_8_0
+      block
+      type(tensor), allocatable, dimension(:) :: a_inputs
+      call load_checkpoint(row // '.in', rest_8_0, a_inputs)
+      block
+      type(tensor), allocatable, dimension(:) :: a_outputs
       a_outputs = a_layer%forward_outputs(a_inputs)
       call save_checkpoint(row // '.out', [character(9) :: '1'], [a_outputs(1)])
+      end block
+      end block
+      end block
     end block
   end subroutine
 end program
