@@ -199,16 +199,16 @@ DT_MATH double cosine_of_turn(double z) {
 }
 
 // y (y + 1) ... (y + terms - 1), and its derivative.
-struct Product {
+struct RisingProduct {
   double value, slope;
 };
 
 template <int terms>
-DT_MATH Product rising_product(double y) {
+DT_MATH RisingProduct rising_product(double y) {
   if constexpr (terms == 1) {
     return {y, 1.0};
   } else {
-    const Product p = rising_product<terms - 1>(y);
+    const RisingProduct p = rising_product<terms - 1>(y);
     const double last = y + double(terms - 1);
     return {p.value * last, fma(p.slope, last, p.value)};
   }
@@ -260,7 +260,7 @@ DT_MATH double digamma(double x) {
   const double rest =
       horner(z, 1.0 / 12, -1.0 / 120, 1.0 / 252, -1.0 / 240, 1.0 / 132, -691.0 / 32760, 1.0 / 12);
   const double far = log(shifted) - fma(z, rest, 0.5 * over);
-  const Product product = rising_product<10>(y);
+  const RisingProduct product = rising_product<10>(y);
   const double steps = near ? product.slope / product.value : 0.0;
   const double turn =
       kPi * (1.0 - 4.0 * square) * cosine_of_turn(square) / (distance * sine_of_turn(square));

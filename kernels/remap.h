@@ -115,7 +115,7 @@ struct Axis {
 // The dimensions of a call in the order in which what is written lies in memory: axis 0 is the
 // innermost. Those that stay as they are, and lie one behind another, are one.
 template <class Int>
-struct Plan {
+struct RemapPlan {
   static constexpr int kAxes = 5;
 
   int n = 0;
@@ -123,17 +123,17 @@ struct Plan {
 
   // Of a call that writes y, or x.
   template <class Call>
-  static Plan of_y(const Call& call, const dt_view& y, const dt_view& x) {
-    return Plan(call, y, x, true);
+  static RemapPlan of_y(const Call& call, const dt_view& y, const dt_view& x) {
+    return RemapPlan(call, y, x, true);
   }
   template <class Call>
-  static Plan of_x(const Call& call, const dt_view& y, const dt_view& x) {
-    return Plan(call, y, x, false);
+  static RemapPlan of_x(const Call& call, const dt_view& y, const dt_view& x) {
+    return RemapPlan(call, y, x, false);
   }
 
  private:
   template <class Call>
-  Plan(const Call& call, const dt_view& y, const dt_view& x, bool writes_y) {
+  RemapPlan(const Call& call, const dt_view& y, const dt_view& x, bool writes_y) {
     for (int d = y.ndim - 1; d >= 0; --d) {
       if (y.sizes[d] == 1 && x.sizes[d] == 1) continue;
       insert({dim_of<Int>(call, y, x, d), static_cast<Int>(writes_y ? y.sizes[d] : x.sizes[d]),

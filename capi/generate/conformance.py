@@ -147,8 +147,8 @@ def _cpp_default(a: Slot) -> str:
 
 class Lua(Language):
     folder, suffix = "lua", "lua"
-    top = f'-- {GENERATED}\nlocal check = require("check")\nlocal dt = require("dumbtorch")'
-    around = '\ncheck.case("{number} {name}", function()\n{body}\nend)'
+    top = f'-- {GENERATED}\nlocal check = require("check")\nlocal dt = require("dumbtorch");'
+    around = "\n(function() -- {number} {name}\n{body}\nend)();"
     named, word = "{} = {}", staticmethod(lua_name)
     tensor = "{}"
     takes_one = True
@@ -156,7 +156,10 @@ class Lua(Language):
     expected = ("check.tensor(", ")")
     count, entry = "check.same(#{}, {})", "{0}[{2}]"
     same, backward, grad = "check.same({}, {})", "{}:sum():backward()", "{}.grad"
-    operators = dict(add="+", sub="-", mul="*", truediv="/", pow="^", mod="%", neg="-")
+    newer = {
+        "floordiv": "//", "and": "&", "or": "|", "xor": "~", "lshift": "<<", "rshift": ">>", "invert": "~"
+    }  # fmt: skip
+    operators = dict(add="+", sub="-", mul="*", truediv="/", pow="^", mod="%", neg="-") | newer
     assigned = "local result = {}"
     bracket = ("local result = {}[{}]", "{}[{}] = {}")
     from_lists, to_lists, braces, open = "dt.tensor(", "{}:tolist()", "{{{}}}", "false"
@@ -171,6 +174,17 @@ class Lua(Language):
 
     def expression(self, c: Call, values: dict[str, str]) -> str:
         return self.called(c, *self.given(c, values))
+
+    def operator(self, entry: dict) -> list[str]:
+        older = ["if not math.type then return end"] * (entry["operator"] in self.newer)
+        return older + super().operator(entry)
+
+    def applied(self, sign: str, operands: list[str]) -> str:
+        """LuaJIT cannot read the operators of newer Luas."""
+        if sign not in self.newer.values():
+            return super().applied(sign, operands)
+        text = super().applied(sign, ["a", "b"][: len(operands)])
+        return f'load("local a, b = ... return {text}")({", ".join(operands)})'
 
     def called(self, c: Call, arguments: list[str], named: list[str]) -> str:
         arguments = [*arguments, "{" + ", ".join(named) + "}"] if named else arguments
@@ -256,11 +270,10 @@ class Go(Language):
         return ["{", *self.inner(lines), "}"]
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        count = len(c.results) + c.returns_this
-        if not count:
+        if not c.results and not c.returns_this:
             return [f"check(t, {self.expression(c, values)})"]
-        lines = self.run(c, names + ["_"] * (count - len(names)), values)
-        return lines if names else self.grouped(lines)
+        lines = self.run(c, [name or "_" for name in names] or ["_"], values)
+        return lines if any(names) else self.grouped(lines)
 
     def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
         check = f"expectError(t, err, {json.dumps(message)})"
@@ -299,7 +312,7 @@ contains"""
     braces = "[{}]"
     operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
     loop = ("integer :: i\ndo i = 1, {}", "end do")
-    threads = (loop, ("!$omp parallel do num_threads({})", "!$omp end parallel do"))
+    threads = (("!$omp parallel num_threads({})", "!$omp end parallel"),)
     callbacks_fail = False
     enum = staticmethod(fortran.enum_value)
     unused = 0  # results that a story has no name for
@@ -320,16 +333,15 @@ contains"""
 
     @staticmethod
     def ordered(lines: list[str]) -> list[str]:
-        """Declarations come first, but those of a block stay in it."""
-        first, others, depth = [], [], 0
-        for line in (x for y in lines for x in y.splitlines()):
-            depth += (line.lstrip() == "block") - (line.lstrip() == "end block")
-            declares = re.match(r"\w+(\(.*?\))?(, .*)? :: ", line.lstrip())
-            if declares and not depth:
-                first.append(line.lstrip())
-            else:
-                others.append(line)
-        return first + others
+        """A declaration begins a block, in which all that follows is."""
+        out = []
+        for line in lines:
+            declares = re.match(r"\w+(\(.*?\))?(, .*)? :: ", line)
+            out += [*["block"] * bool(declares), *line.splitlines()]
+        return [*out, *["end block"] * (out.count("block") - out.count("end block"))]
+
+    def inner(self, lines: list[str]) -> list[str]:
+        return super().inner(self.ordered(lines))
 
     def text(self, words: str) -> str:
         return " // char(0) // ".join(map(fortran.quoted, words.split("\0")))
@@ -342,7 +354,7 @@ contains"""
         return kind.base in ("operand", "scalar") and not isinstance(value, list)
 
     def grouped(self, lines: list[str]) -> list[str]:
-        return ["block", *self.inner(self.ordered(lines)), "end block"]
+        return ["block", *self.inner(lines), "end block"]
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         """Errors inside of one end the program."""
@@ -355,10 +367,8 @@ contains"""
         return []
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        if not c.returns_this and len(names) < len(c.results):
-            self.unused += 1
-            names = [*names, *(f"rest_{self.unused}_{r.name}" for r in c.results[len(names) :])]
-        return self.run(c, names, values)
+        self.unused += 1
+        return self.run(c, [x or f"rest_{self.unused}_{i}" for i, x in enumerate(names)], values)
 
     def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
         if kind.base in ("f64", "scalar"):

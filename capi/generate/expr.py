@@ -35,6 +35,18 @@ def names(text: str) -> tuple[str, ...]:
     return tuple(n for n in dict.fromkeys(n.id for n in found) if n not in {*_WORDS, *counted})
 
 
+def same(one: str, other: str) -> bool:
+    return ast.dump(parse(one)) == ast.dump(parse(other))
+
+
+def lists_looked_into(text: str) -> set[str]:
+    """Those of which expressions behind commas take entries: *size, size[0]."""
+    parts = [
+        n.value for n in ast.walk(parse(f"[{text}]")) if isinstance(n, (ast.Starred, ast.Subscript))
+    ]
+    return {n.id for n in parts if isinstance(n, ast.Name)}
+
+
 def calls(text: str) -> list[str]:
     """The functions that an expression calls."""
     tree = parse(text)

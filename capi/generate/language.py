@@ -114,8 +114,11 @@ class Language:
             return []
         lines: list[str] = []
         words = [self.operand(f"x{i}", x, lines) for i, x in enumerate(entry["operands"])]
-        lines.append(self.assigned.format(f" {sign} ".join(["", *words][-2:]).lstrip()))
+        lines.append(self.assigned.format(self.applied(sign, words)))
         return lines + self.expect("result", entry["results"][0])
+
+    def applied(self, sign: str, operands: list[str]) -> str:
+        return f" {sign} ".join(["", *operands][-2:]).lstrip()
 
     def brackets(self, entry: dict) -> list[str]:
         if not self.bracket[0]:
@@ -123,7 +126,7 @@ class Language:
         lines: list[str] = []
         x, items = self.operand("x", entry["input"], lines), entry["brackets"]
         parts = [self.operand(f"i{k}", i, lines) for k, i in enumerate(items)]
-        is_table = len(items) > 1 or isinstance(items[0], list)
+        is_table = len(items) != 1 or isinstance(items[0], list)
         key = self.raw([*map(stories.Expression, parts)]) if is_table else parts[0]
         value = self.operand("value", entry["value"], lines) if "value" in entry else ""
         lines.append(self.bracket[bool(value)].format(x, key, value))
@@ -219,8 +222,10 @@ class Language:
         return [self.gets.format(", ".join(names), call) if names else call]
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        """Runs a call of which these results are wanted."""
-        return self.run(c, names, values)
+        """Runs a call, "" being what nobody wants of its results."""
+        while names and not names[-1]:
+            names = names[:-1]
+        return self.run(c, [name or "_" for name in names], values)
 
     def expect(self, name: str, expected) -> list[str]:
         if isinstance(expected, list):

@@ -1,7 +1,7 @@
 """Prints tests/{c,cpp,go,fortran}/layers* and models*: programs that make the layer of each row of
 tests/layer_rows.py and hand it to try_layer, which applies it to the row's inputs and keeps what it
-computes for tests/conformance/test_layers.py; and so the models of tests/model_rows.py. Lua's are made
-while that runs, and Python's are its own."""
+computes for tests/conformance/test_layers.py; and so the models of tests/model_rows.py. For languages that
+tell stories, try_layer is one (TRIED in stories.py). Lua's are made while that runs, and Python's are its own."""
 
 from __future__ import annotations
 
@@ -11,40 +11,44 @@ import runpy
 
 from .conformance import C, Cpp, Fortran, Go
 from .language import Language
-from .model import SchemaError
+from .model import Kind, SchemaError
 from .plan import Plan
+from .stories import Story, steps
 from .text import GENERATED
 
 TESTS = pathlib.Path(__file__).resolve().parents[2] / "tests"
 
-# Path, how a language prints calls, what comes before all lines, a line, what comes after them. A program is of
-# layers or of models.
-_PROGRAMS: tuple[tuple[str, Language, str, str, str], ...] = (
+# Path, how a language prints calls, what comes before all lines, a line, what comes after them, and the path of a
+# row's file. A program is of layers or of models.
+_PROGRAMS: tuple[tuple[str, Language, str, str, str, str], ...] = (
     (
         "tests/c/{s}.c", C(),
         f'/* {GENERATED} */\n#include "tests/conformance/check.h"\n\n'
         "int main(int argc, char** argv) {\n  T_SCOPE {",
         "    try_{one}(argv[argc - 1], {}, {});",
-        '  }\n  if (T_status()) fail("error");\n  return failures;\n}',
+        '  }\n  if (T_status()) fail("error");\n  return failures;\n}', "",
     ),
     (
         "tests/cpp/{s}.cpp", Cpp(),
         f'// {GENERATED}\n#include "tests/conformance/check.hpp"\n\nint main(int argc, char** argv) {{',
         "  try_{one}(argv[argc - 1], {}, {});",
-        "}",
+        "}", "",
     ),
     (
         "tests/go/{s}_test.go", Go(),
-        f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"testing"\n\n\tdt "dumbtorch"\n)\n\n'
-        "func Test{S}(t *testing.T) {",
-        "\ttry{One}(t, {}, dt.Must({}))",
-        "}",
+        f'// {GENERATED}\n\npackage conformance\n\nimport (\n\t"os"\n\t"testing"\n\n\tdt "dumbtorch"\n)\n\n'
+        'func Test{S}(t *testing.T) {\n\tfolder := os.Getenv("DT_LAYERS")\n\tif folder == "" {\n'
+        '\t\tt.Skip("tests/conformance runs this")\n\t}',
+        '\ttry{One}(t, folder+"/{}", dt.Must({}))',
+        '}\n\nfunc try{One}(t *testing.T, row string, a_layer *dt.Module) {\n'
+        "\tfile := func(name string) string { return row + name }\n{steps}\n}", "file({})",
     ),
     (
         "tests/fortran/{s}.f90", Fortran(),
         f"! {GENERATED}\nprogram {{s}}\n  use check\n  use dumbtorch\n  implicit none",
         "  call try_{one}('{}', {})",
-        "end program",
+        "contains\n  subroutine try_{one}(row, a_layer)\n    character(*), intent(in) :: row\n"
+        "    type(module), intent(in) :: a_layer\n{steps}\n  end subroutine\nend program", "row // {}",
     ),
 )  # fmt: skip
 
@@ -71,10 +75,21 @@ def _programs(plan: Plan, one: str, namespace: str, numbered) -> dict[str, str]:
         return text
 
     made = {}
-    for path, language, head, line, tail in _PROGRAMS:
+    for path, language, head, line, tail, file in _PROGRAMS:
         lines = [_line(plan, language, namespace, of_one(line), *row) for row in rows]
+        tail = of_one(tail).replace("{steps}", _tried(plan, language, one, file)) if file else tail
         made[of_one(path)] = "\n".join([of_one(head), *lines, tail]) + "\n"
     return made
+
+
+def _tried(plan: Plan, language: Language, one: str, file: str) -> str:
+    """What is done with each of them."""
+    language.path = file
+    story = Story(plan, language, f"try_{one}")
+    story.kinds["layer"] = Kind("handle", "module")
+    return "\n".join(
+        language.indent + x for x in language.grouped(story.lines(steps("TRIED")[one]))
+    )
 
 
 def _is_said(row: tuple) -> bool:

@@ -133,9 +133,9 @@ def forward_with_relu(layer: Layer) -> str:
 
 def _activation(forward: str, activations: Enum) -> str:
     """The activation that is the whole forward, if the layer is that."""
-    names = {v.name for v in activations.values}
-    whole = re.fullmatch(r"(?:(\w+)_\(input\) if inplace else )?(\w+)\(input\)", forward)
-    return whole[2] if whole and whole[2] in names and whole[1] in (None, whole[2]) else ""
+    ways = ("{0}(input)", "{0}_(input) if inplace else {0}(input)")
+    names = [v.name for v in activations.values]
+    return next((n for n in names for way in ways if expr.same(forward, way.format(n))), "")
 
 
 def _python(names, args, inputs, row: dict, document) -> PythonLayer:

@@ -6,6 +6,7 @@ and complete, so a language module never looks at TOML.
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, field, replace
 
@@ -413,7 +414,7 @@ class Optimizer:
     @property
     def reads_first(self) -> bool:
         """Whether a parameter's first step differs."""
-        return re.search(r"\bfirst\b", self.update) is not None
+        return any(getattr(n, "id", "") == "first" for n in ast.walk(ast.parse(self.update)))
 
 
 @dataclass(frozen=True)

@@ -189,7 +189,7 @@ def _is_place(a: Argument) -> bool:
 def _lists(layer: Layer) -> list[str]:
     """Lists whose entries the layer itself looks at become tuples, and factors floats; other lists stay as given."""
     shapes = [entry for s in layer.state for entry in s.shape]
-    texts = " ".join([*layer.let.values(), *shapes])
+    looked_into = expr.lists_looked_into(", ".join([*layer.let.values(), *shapes]))
     lines = []
     for a in (a for a in layer.args if a.kind.list):
         if a.name in layer.python.words:
@@ -200,7 +200,7 @@ def _lists(layer: Layer) -> list[str]:
                 f"{INDENT}{a.name} = tuple(map(float, {a.name}))",
             ]
             lines += [f"elif {a.name} is not None:", f"{INDENT}{a.name} = float({a.name})"]
-        elif a.name in layer.python.tuples or re.search(rf"\*{a.name}\b|\b{a.name}\[", texts):
+        elif a.name in {*layer.python.tuples, *looked_into}:
             lines += [f"if {a.name} is not None:"] if a.kind.optional else []
             indent = INDENT if a.name in layer.python.words or a.kind.optional else ""
             lines.append(f"{indent}{a.name} = int_tuple({a.name}, {a.kind.count})")

@@ -12,16 +12,22 @@ from .plan import Hook, Plan, Slot
 FILE = pathlib.Path(__file__).resolve().parents[2] / "tests" / "conformance" / "stories.py"
 
 
+def steps(which: str) -> dict[str, list[dict]]:
+    """Those of all stories of a kind, by name."""
+    return runpy.run_path(str(FILE))[which]
+
+
 def told(plan: Plan, language):
     """The names and lines of the stories, but for those whose point cannot be said."""
-    for name, steps in runpy.run_path(str(FILE))["STORIES"].items():
-        values = [x for s in steps if "call" in s for x in s["args"].values()]
+    for name, story_steps in steps("STORIES").items():
+        values = [x for s in story_steps if "call" in s for x in s["args"].values()]
         fails = any(x["raises"] for x in values if _is_function(x))
-        if (fails and not language.callbacks_fail) or (None in values and not language.open):
+        lacks = None in values or [None] in values
+        if (fails and not language.callbacks_fail) or (lacks and not language.open):
             continue
         story = Story(plan, language, name)
-        lines = story.lines(steps)
-        about = [s for s in steps if s.get("wrong") or "loosely" in s or "threads" in s]
+        lines = story.lines(story_steps)
+        about = [s for s in story_steps if s.get("wrong") or "loosely" in s or "threads" in s]
         if not about or any(map(story.step, about)):
             yield name, lines
 
@@ -95,7 +101,7 @@ class Story:
             return []
         values = {
             name: self.language.raw(self.plain(value))
-            if name == wrong
+            if name == wrong and not _is_function(value)
             else self.value(slots[name], value, lines)
             for name, value in step["args"].items()
         }
@@ -104,7 +110,8 @@ class Story:
             return self.language.grouped(lines + self.language.refused(c, values, step["error"]))
         for name, result in zip(step["names"], c.results, strict=False):
             self.kinds[name] = result.kind
-        names = [self.language.tensor.format(name) for name in step["names"]]
+        names = [name and self.language.tensor.format(name) for name in step["names"]]
+        names += [""] * (len(c.results) - len(names))
         return lines + self.language.called_for(c, names, values)
 
     def plain(self, value):
@@ -124,8 +131,9 @@ class Story:
             return self.language.open
         if is_variable(value):
             return self.variable(value)
-        if isinstance(value, list) and any(map(is_variable, value)):
-            return self.language.list(slot, [*map(self.variable, value)])
+        if isinstance(value, list) and any(x is None or is_variable(x) for x in value):
+            entries = [self.language.open if x is None else self.variable(x) for x in value]
+            return self.language.list(slot, entries)
         if isinstance(value, dict) and "path" in value:
             return self.language.path.format(self.language.text(value["path"]))
         if _is_function(value):

@@ -13,7 +13,7 @@ import re
 from . import cabi
 from .cabi import Parameter
 from .model import Argument, Kind, SchemaError
-from .plan import Call, Class, Hook, Input, Plan, Result, Slot
+from .plan import Call, Class, Hook, Input, Operator, Plan, Result, Slot
 from .text import GENERATED, call
 
 _TOP = f"""\
@@ -82,6 +82,7 @@ class _Table:
             parts += [self.adapter(c), self.function(c)]
         for c in self.plan.arrays:
             parts += [self.adapter(c, f"dtt_{c.member or c.free}"), self.function(c)]
+        parts += map(self.operator, self.operators())
         parts += [*self.lists(), self.functions(), self.handles(), self.names()]
         return "\n".join(parts)
 
@@ -90,6 +91,10 @@ class _Table:
             yield from c.methods
         for n in self.plan.namespaces:
             yield from n.functions
+
+    def operators(self):
+        """Those that take a number on either side, and have not one function for both."""
+        return [o for c in self.plan.classes for o in c.operators if o.reflected]
 
     # ---- enums, handles, callbacks
 
@@ -193,6 +198,24 @@ class _Table:
         following = f"&function_{less}" if less else "NULL"
         line = f"static const dtt_function function_{n} = {row}, {numbers}, {following}}};"
         return "\n".join([*self.take_new(), line]) + "\n"
+
+    def operator(self, o: Operator) -> str:
+        """A function of both operands, in their order."""
+        name = o.call.function.name
+        rows = [(Kind("operand"), word, True) for word in ("input", "other")]
+        (args, n_args), (results, n_results) = self.items(rows), self.result_items(o.call)
+        n_cells = n_args * len(cells(Kind("operand")))
+        zeros = self.share("dtt_cell", "cells", [f"  {', '.join(['{0}'] * n_cells)},"])
+        steps = ", ".join(f"&function_{c.function.name}" for c in o.reflected)
+        shown = o.call.member or o.call.free
+        row = f'{{"{shown}", operate_{name}, {args}, {results}, {zeros}, {n_args}, {n_results}'
+        return "\n".join([
+            *self.take_new(),
+            f"static dt_status operate_{name}(const dtt_cell *a, dtt_cell *r) {{",
+            f"  static const dtt_function *const reflected[] = {{{steps}, NULL}};",
+            f"  return dtt_operate(&function_{name}, reflected, a, r);\n}}",
+            f"static const dtt_function operator_{name} = {row}, {n_cells}, 0, 0, NULL}};\n",
+        ])  # fmt: skip
 
     def lists(self):
         tensor = "&dtt_handle_tensor"
@@ -319,8 +342,8 @@ class _Table:
             rows += [("method", c.name, g.name, g.calls[0]) for g in c.methods]
             rows += [("property", c.name, x.member, x) for x in c.properties]
             for o in c.operators:
-                rows += [("operator", c.name, o.name, o.call)]
-                rows += [("reflected", c.name, o.name, x) for x in o.reflected]
+                both = f"operator_{o.call.function.name}"
+                rows += [("operator", c.name, o.name, both if o.reflected else o.call)]
         for n in self.plan.namespaces:
             rows += [("function", n.path, g.name, g.calls[0]) for g in n.functions]
         dtypes = next(e for e in self.plan.enums if e.name == "dtype")

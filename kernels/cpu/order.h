@@ -112,8 +112,8 @@ inline uint64_t next_random(uint64_t* state) {
 
 // A place in [0, n) that 64 random bits say.
 inline int64_t place_below(int64_t n, uint64_t random) {
-  __extension__ using Product = unsigned __int128;
-  return static_cast<int64_t>(Product{random} * static_cast<uint64_t>(n) >> 64);
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<int64_t>(Wide{random} * static_cast<uint64_t>(n) >> 64);
 }
 
 // Moves the `count` smallest items to the front, the largest of them to place count - 1. Pivots are

@@ -9,15 +9,13 @@
 namespace dt::cpu {
 namespace {
 
-using Plan = remap::Plan<int64_t>;
-
 // Lines of y and what they are made of.
-struct Lines {
+struct LineSources {
   int64_t n, y_step, x_step;
   int64_t* source;     // -1: none
   int64_t begin, end;  // neighbours here, which come from neighbours
 
-  Lines(const remap::Axis<int64_t>& axis, Workspace* memory)
+  LineSources(const remap::Axis<int64_t>& axis, Workspace* memory)
       : n(axis.map.to),
         y_step(axis.y_step),
         x_step(axis.x_step),
@@ -40,7 +38,8 @@ struct Lines {
 
 // Ranges of the outermost axis, where they are independent: f(begin, end).
 template <class F>
-void in_ranges(const dt_stream* stream, const Plan& plan, int64_t work, const F& f) {
+void in_ranges(const dt_stream* stream, const remap::RemapPlan<int64_t>& plan, int64_t work,
+               const F& f) {
   const remap::Axis<int64_t>& outermost = plan.axis[plan.n - 1];
   const bool splits = plan.n > 1 && outermost.map.is_plain();
   const int64_t n = outermost.size;
@@ -54,8 +53,8 @@ void in_ranges(const dt_stream* stream, const Plan& plan, int64_t work, const F&
 
 template <class T>
 struct Forward {
-  Plan plan;
-  Lines lines;
+  remap::RemapPlan<int64_t> plan;
+  LineSources lines;
 
   // `from` is null where nothing is.
   void line(T* y, const T* from) const {
@@ -107,8 +106,8 @@ struct Forward {
 
 template <class T>
 struct Backward {
-  Plan plan;
-  Lines lines;
+  remap::RemapPlan<int64_t> plan;
+  LineSources lines;
 
   void clear(int a, T* gx) const {
     const remap::Axis<int64_t>& axis = plan.axis[a];
@@ -161,9 +160,9 @@ int32_t kernels::remap(const dt_stream* stream, const calls::Remap& call) {
   if (count(call.y) == 0) return DT_KERNEL_OK;
   return visit_width(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const Plan plan = remap::Plan<int64_t>::of_y(call, call.y, call.x);
+    const auto plan = remap::RemapPlan<int64_t>::of_y(call, call.y, call.x);
     Workspace memory(call.workspace);
-    const Forward<T> forward = {plan, Lines(plan.axis[0], &memory)};
+    const Forward<T> forward = {plan, LineSources(plan.axis[0], &memory)};
     in_ranges(stream, plan, count(call.y), [&](bool splits, int64_t begin, int64_t end) {
       T* const y = data<T>(call.y);
       const T* const x = data<const T>(call.x);
@@ -175,7 +174,7 @@ int32_t kernels::remap(const dt_stream* stream, const calls::Remap& call) {
 
 int64_t kernels::remap_workspace(const dt_stream*, const calls::Remap& call) {
   Workspace sizes(nullptr);
-  Lines(remap::Plan<int64_t>::of_y(call, call.y, call.x).axis[0], &sizes);
+  LineSources(remap::RemapPlan<int64_t>::of_y(call, call.y, call.x).axis[0], &sizes);
   return sizes.bytes();
 }
 
@@ -183,9 +182,9 @@ int32_t kernels::remap_backward(const dt_stream* stream, const calls::RemapBackw
   if (count(call.gx) == 0) return DT_KERNEL_OK;
   return visit_floating(call.gx.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
-    const Plan plan = remap::Plan<int64_t>::of_x(call, call.g, call.gx);
+    const auto plan = remap::RemapPlan<int64_t>::of_x(call, call.g, call.gx);
     Workspace memory(call.workspace);
-    const Backward<T> backward = {plan, Lines(plan.axis[0], &memory)};
+    const Backward<T> backward = {plan, LineSources(plan.axis[0], &memory)};
     in_ranges(stream, plan, count(call.g), [&](bool splits, int64_t begin, int64_t end) {
       backward.run(splits, begin, end, data<T>(call.gx), data<const T>(call.g));
     });
@@ -194,7 +193,7 @@ int32_t kernels::remap_backward(const dt_stream* stream, const calls::RemapBackw
 
 int64_t kernels::remap_backward_workspace(const dt_stream*, const calls::RemapBackward& call) {
   Workspace sizes(nullptr);
-  Lines(remap::Plan<int64_t>::of_x(call, call.g, call.gx).axis[0], &sizes);
+  LineSources(remap::RemapPlan<int64_t>::of_x(call, call.g, call.gx).axis[0], &sizes);
   return sizes.bytes();
 }
 

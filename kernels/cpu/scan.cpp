@@ -51,7 +51,7 @@ struct LogOfSum {
 
 // Lines of n elements at equal distances, from x to y, which may be the same.
 template <class Element>
-struct Lines {
+struct EvenLines {
   Element* y;
   const Element* x;
   int64_t y_stride, x_stride, count, n;
@@ -63,8 +63,8 @@ template <class Sum>
 struct Loops {
   Sum nothing;
   int64_t cycles;
-  Sum (*scan)(const Lines<Sum>& lines, Sum sum);
-  Sum (*scan_floats)(const Lines<float>& lines, Sum sum);  // may be absent
+  Sum (*scan)(const EvenLines<Sum>& lines, Sum sum);
+  Sum (*scan_floats)(const EvenLines<float>& lines, Sum sum);  // may be absent
   Sum (*join)(const Sum* x, int64_t n, Sum sum);
   void (*scan_columns)(Sum* x, Sum* sum, int64_t width, int64_t rows);
 };
@@ -91,7 +91,7 @@ constexpr int64_t kBeside = 4;
 
 // Scans elements [i, n) of kLines lines, each on top of its sum.
 template <class Fold, int64_t kLines, class Element, class Sum = typename Fold::Value>
-void scan_one_by_one(const Lines<Element>& at, int64_t i, Sum (&last)[kLines]) {
+void scan_one_by_one(const EvenLines<Element>& at, int64_t i, Sum (&last)[kLines]) {
   for (; i < at.n; ++i) {
     DT_UNROLL
     for (int64_t k = 0; k < kLines; ++k) {
@@ -104,7 +104,7 @@ void scan_one_by_one(const Lines<Element>& at, int64_t i, Sum (&last)[kLines]) {
 // The same of the first elements of kBeside lines, as many as make blocks: the result says how
 // many.
 template <class Fold>
-int64_t scan_blocks(const Lines<float>& at, double (&last)[kBeside]) {
+int64_t scan_blocks(const EvenLines<float>& at, double (&last)[kBeside]) {
   constexpr int64_t kWidth = min<int64_t>(kBeside, kVectorBytes / sizeof(double));
   constexpr int64_t kParts = kBeside / kWidth;
   typedef double Sums __attribute__((vector_size(kWidth * sizeof(double))));
@@ -140,7 +140,7 @@ int64_t scan_blocks(const Lines<float>& at, double (&last)[kBeside]) {
 
 // Some lines beside each other: none waits for its neighbour.
 template <class Fold, class Element, class Sum = typename Fold::Value>
-void scan_beside(Lines<Element> at, Sum sum) {
+void scan_beside(EvenLines<Element> at, Sum sum) {
   for (; at.count >= kBeside; at.count -= kBeside) {
     Sum last[kBeside] = {sum, sum, sum, sum};
     int64_t i = 0;
@@ -181,7 +181,7 @@ Sum scan_line(Element* y, const Element* x, int64_t n, Sum sum) {
 }
 
 template <class Fold, class Element, class Sum = typename Fold::Value>
-Sum scan_lines(const Lines<Element>& lines, Sum sum) {
+Sum scan_lines(const EvenLines<Element>& lines, Sum sum) {
   if (lines.count == 1) return scan_line<Fold>(lines.y, lines.x, lines.n, sum);
   scan_beside<Fold>(lines, sum);
   return sum;
@@ -204,12 +204,13 @@ bool scan_logs_together(double* y, const double* x, int64_t n, double sum) {
   if (!(largest - smallest <= kFarBelow && math::isfinite(largest))) return false;
   double scaled[kLogs];
   for (int64_t i = 0; i < n; ++i) scaled[i] = math::exp(x[i] - largest);
-  scan_lines<Addition<double>>(Lines<double>{scaled, scaled, 0, 0, 1, n}, math::exp(sum - largest));
+  scan_lines<Addition<double>>(EvenLines<double>{scaled, scaled, 0, 0, 1, n},
+                               math::exp(sum - largest));
   for (int64_t i = 0; i < n; ++i) y[i] = largest + math::log(scaled[i]);
   return true;
 }
 
-double scan_logs(const Lines<double>& lines, double sum) {
+double scan_logs(const EvenLines<double>& lines, double sum) {
   double last = sum;
   for (int64_t line = 0; line < lines.count; ++line) {
     double* y = lines.y + line * lines.y_stride;
@@ -229,7 +230,7 @@ double scan_logs(const Lines<double>& lines, double sum) {
 // n <= kTile elements.
 double join_logs(const double* x, int64_t n, double sum) {
   double scanned[kTile];
-  return scan_logs(Lines<double>{scanned, x, 0, 0, 1, n}, sum);
+  return scan_logs(EvenLines<double>{scanned, x, 0, 0, 1, n}, sum);
 }
 
 // Eight at a time: none waits for its neighbour.
@@ -394,7 +395,7 @@ class Scan {
   }
 
   template <class T>
-  Lines<T> lines_at(int64_t x, int64_t y, int64_t count, int64_t n) const {
+  EvenLines<T> lines_at(int64_t x, int64_t y, int64_t count, int64_t n) const {
     const Axis& kept = lines_.kept.inner();
     return {reinterpret_cast<T*>(y_at(y)),
             reinterpret_cast<const T*>(x_at(x)),
@@ -412,7 +413,7 @@ class Scan {
     for_each_run(along.y, kept.y, count, n, [&](int64_t line, int64_t m) {
       load_run(tile + line * n, x_at(x + line * kept.y), x_.dtype, along.y, m);
     });
-    sum = loops_.scan(Lines<Sum>{tile, tile, n, n, count, n}, sum);
+    sum = loops_.scan(EvenLines<Sum>{tile, tile, n, n, count, n}, sum);
     for_each_run(along.x, kept.x, count, n, [&](int64_t line, int64_t m) {
       store_run(y_at(y + line * kept.x), y_.dtype, along.x, tile + line * n, m);
     });

@@ -6,6 +6,7 @@
 #include "kernels/calls/indexing.gen.h"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/shuffle.cuh"
 #include "kernels/cuda/team.cuh"
 #include "kernels/dtype.h"
 #include "kernels/nonzero.h"
@@ -16,7 +17,6 @@ namespace {
 constexpr int kWords = 16;  // of a segment
 constexpr int64_t kSegment = kWords * kWarp;
 constexpr int kCountThreads = 1024, kWriteThreads = 256;
-constexpr uint32_t kAllLanes = 0xffffffffu;
 
 template <class Index>
 struct NonzeroCall {

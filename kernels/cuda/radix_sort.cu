@@ -9,13 +9,13 @@
 #include "kernels/cuda/radix_sort.cuh"
 
 #include "kernels/cuda/packet.cuh"
+#include "kernels/cuda/shuffle.cuh"
 #include "kernels/cuda/team.cuh"
 
 namespace dt::cuda {
 namespace {
 
 constexpr int kWarps = kSortThreads / kWarp;
-constexpr uint32_t kAllLanes = 0xffffffffu;
 
 // One digit's sort.
 struct DigitSort {

@@ -10,17 +10,17 @@
 namespace dt::cuda {
 namespace {
 
-constexpr int kThreads = 256, kAxes = remap::Plan<int64_t>::kAxes;
+constexpr int kThreads = 256, kAxes = remap::RemapPlan<int64_t>::kAxes;
 
 // Numbers what is written, in the order of memory, but for axis 1: `together` neighbours along it
 // count as one, for which all else is found once.
 template <class Int>
 struct Walk {
-  remap::Plan<Int> plan;
+  remap::RemapPlan<Int> plan;
   Divider<Int> by_size[kAxes];
   std::make_unsigned_t<Int> count = 1;
 
-  Walk(const remap::Plan<Int>& given, int together)
+  Walk(const remap::RemapPlan<Int>& given, int together)
       : plan(given), by_size{by(0, 1), by(1, together), by(2, 1), by(3, 1), by(4, 1)} {
     for (int a = 0; a < kAxes; ++a)
       count *= static_cast<std::make_unsigned_t<Int>>(length(a, a == 1 ? together : 1));
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // The sum of g over all that axes 0 to a became.
 template <int a, class T, class Int>
-__device__ __forceinline__ T sum_of(const remap::Plan<Int>& plan,
+__device__ __forceinline__ T sum_of(const remap::RemapPlan<Int>& plan,
                                     const remap::Targets<Int> (&targets)[kAxes], const T* g) {
   if constexpr (a < 0) {
     return *g;
@@ -167,7 +167,7 @@ template <class T, class Int>
 int32_t run_remap(const dt_stream* stream, const calls::Remap& call) {
   return visit_together(stream, call.y, [&](auto count) {
     constexpr int kTogether = decltype(count)::value;
-    const Walk<Int> walk(remap::Plan<Int>::of_y(call, call.y, call.x), kTogether);
+    const Walk<Int> walk(remap::RemapPlan<Int>::of_y(call, call.y, call.x), kTogether);
     return launch(stream, remap_kernel<T, kTogether, Int>, blocks_for(walk), kThreads, 0,
                   static_cast<T*>(call.y.data), static_cast<const T*>(call.x.data), walk);
   });
@@ -177,7 +177,7 @@ template <class T, class Int>
 int32_t run_remap_backward(const dt_stream* stream, const calls::RemapBackward& call) {
   return visit_together(stream, call.gx, [&](auto count) {
     constexpr int kTogether = decltype(count)::value;
-    const Walk<Int> walk(remap::Plan<Int>::of_x(call, call.g, call.gx), kTogether);
+    const Walk<Int> walk(remap::RemapPlan<Int>::of_x(call, call.g, call.gx), kTogether);
     return launch(stream, remap_backward_kernel<T, kTogether, Int>, blocks_for(walk), kThreads, 0,
                   static_cast<T*>(call.gx.data), static_cast<const T*>(call.g.data), walk);
   });

@@ -23,7 +23,7 @@ struct Step {
 };
 
 // Lines of gx, g, x and y. Places count from a line's end: place i is element length - 1 - i.
-struct Lines {
+struct GradientLines {
   Offsets<4, uint32_t> kept;
   uint32_t count;
   int64_t length;
@@ -53,17 +53,17 @@ struct Products {
   __device__ __forceinline__ static double widen(T value) {
     return static_cast<double>(static_cast<Widened<T>>(value));
   }
-  __device__ __forceinline__ Step step(const Lines& lines, int64_t k) const {
+  __device__ __forceinline__ Step step(const GradientLines& lines, int64_t k) const {
     const double times = k + 1 < lines.length ? widen(x[(k + 1) * lines.stride[2]]) : 1;
     return {times, widen(g[k * lines.stride[1]])};
   }
-  __device__ __forceinline__ double factor(const Lines& lines, int64_t k) const {
+  __device__ __forceinline__ double factor(const GradientLines& lines, int64_t k) const {
     return k > 0 ? widen(y[(k - 1) * lines.stride[3]]) : 1;
   }
   static __device__ __forceinline__ double apply(const Step& step, double s) {
     return step.plus + product(step.times, s);
   }
-  __device__ __forceinline__ void store(const Lines& lines, int64_t k, double factor,
+  __device__ __forceinline__ void store(const GradientLines& lines, int64_t k, double factor,
                                         double s) const {
     gx[k * lines.stride[0]] = static_cast<T>(static_cast<Widened<T>>(product(factor, s)));
   }
@@ -80,20 +80,20 @@ struct Choices {
   __device__ __forceinline__ void move(const int64_t (&offset)[4]) {
     gx += offset[0], g += offset[1], x += offset[2];
   }
-  __device__ __forceinline__ Step step(const Lines& lines, int64_t k) const {
+  __device__ __forceinline__ Step step(const GradientLines& lines, int64_t k) const {
     const int64_t* const here = x + k * lines.stride[2];
     const bool goes_on = k + 1 < lines.length && here[lines.stride[2]] == *here;
     return {goes_on ? 1.0 : 0.0,
             static_cast<double>(static_cast<Widened<T>>(g[k * lines.stride[1]]))};
   }
-  __device__ __forceinline__ double factor(const Lines& lines, int64_t k) const {
+  __device__ __forceinline__ double factor(const GradientLines& lines, int64_t k) const {
     return x[k * lines.stride[2]] == k ? 1 : 0;
   }
   // What another position got stays away, even if it is infinite.
   static __device__ __forceinline__ double apply(const Step& step, double s) {
     return step.times == 0 ? step.plus : step.plus + s;
   }
-  __device__ __forceinline__ void store(const Lines& lines, int64_t k, double factor,
+  __device__ __forceinline__ void store(const GradientLines& lines, int64_t k, double factor,
                                         double s) const {
     gx[k * lines.stride[0]] = static_cast<T>(static_cast<Widened<T>>(factor == 0 ? 0.0 : s));
   }
@@ -108,17 +108,6 @@ struct Steps {
 };
 
 // ---- teams
-
-template <int kLanes>
-__device__ __forceinline__ Step shuffle_up(const Step& step, int distance) {
-  return {__shfl_up_sync(kAllLanes, step.times, distance, kLanes),
-          __shfl_up_sync(kAllLanes, step.plus, distance, kLanes)};
-}
-template <int kLanes>
-__device__ __forceinline__ Step shuffle(const Step& step, int source) {
-  return {__shfl_sync(kAllLanes, step.times, source, kLanes),
-          __shfl_sync(kAllLanes, step.plus, source, kLanes)};
-}
 
 // What the threads of a team before this one do together, and what all do.
 struct Share {
@@ -153,7 +142,7 @@ __device__ __forceinline__ Share share(const Step& mine, Step* shared) {
 // whole, into totals.
 template <class Kind, int kTeam, bool kTotal>
 __global__ void __launch_bounds__(kThreads)
-    scan_rows(const __grid_constant__ Lines lines, Kind kind) {
+    scan_rows(const __grid_constant__ GradientLines lines, Kind kind) {
   begin_kernel();
   using Fold = Steps<Kind>;
   __shared__ Step shared[kThreads / kWarp];
@@ -208,7 +197,7 @@ __global__ void __launch_bounds__(kThreads)
 
 template <class Kind, bool kTotal>
 __global__ void __launch_bounds__(kThreads)
-    scan_columns(const __grid_constant__ Lines lines, Kind kind) {
+    scan_columns(const __grid_constant__ GradientLines lines, Kind kind) {
   begin_kernel();
   using Fold = Steps<Kind>;
   const uint32_t line = blockIdx.x * kThreads + threadIdx.x, chunk = blockIdx.y;
@@ -258,12 +247,12 @@ constexpr int64_t kFewColumns = 8;   // side by side, but better off as rows
 
 enum class Way { kEights, kWarps, kBlocks, kColumns };
 
-struct Plan {
+struct ScanBackwardPlan {
   Axes<4> kept;
   int64_t length = 1, stride[4] = {}, chunks = 1, chunk_length = 1;
   Way way = Way::kWarps;
 
-  explicit Plan(const calls::ScanBackward& call) {
+  explicit ScanBackwardPlan(const calls::ScanBackward& call) {
     const dt_view* views[4] = {&call.gx, &call.g, &call.x, call.y ? call.y : &call.x};
     for (int d = 0; d < call.gx.ndim; ++d) {
       int64_t here[4];
@@ -307,7 +296,7 @@ struct Plan {
 // ---- launches
 
 template <class Kind, bool kTotal>
-int32_t scan(const dt_stream* stream, const Lines& lines, Way way, const Kind& kind) {
+int32_t scan(const dt_stream* stream, const GradientLines& lines, Way way, const Kind& kind) {
   const auto rows = [&](auto kernel, int team) {
     const int64_t teams = int64_t{lines.count} * lines.chunks;
     return launch(stream, kernel, static_cast<unsigned>(divide_up(teams, kThreads / team)),
@@ -328,9 +317,9 @@ int32_t scan(const dt_stream* stream, const Lines& lines, Way way, const Kind& k
 }
 
 template <class Kind>
-int32_t run(const dt_stream* stream, const calls::ScanBackward& call, const Plan& plan,
+int32_t run(const dt_stream* stream, const calls::ScanBackward& call, const ScanBackwardPlan& plan,
             const Kind& kind) {
-  Lines lines;
+  GradientLines lines;
   lines.kept = Offsets<4, uint32_t>(plan.kept);
   lines.count = static_cast<uint32_t>(plan.lines());
   lines.length = plan.length;
@@ -348,7 +337,7 @@ int32_t run(const dt_stream* stream, const calls::ScanBackward& call, const Plan
 
 int32_t kernels::scan_backward(const dt_stream* stream, const calls::ScanBackward& call) {
   if (numel(call.gx) > kMaxIndex32) return DT_KERNEL_UNSUPPORTED;
-  const Plan plan(call);
+  const ScanBackwardPlan plan(call);
   return visit_stored_floating(call.gx.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     T* const gx = static_cast<T*>(call.gx.data);
@@ -362,7 +351,7 @@ int32_t kernels::scan_backward(const dt_stream* stream, const calls::ScanBackwar
 }
 
 int64_t kernels::scan_backward_workspace(const dt_stream*, const calls::ScanBackward& call) {
-  return numel(call.gx) > kMaxIndex32 ? 0 : Plan(call).workspace();
+  return numel(call.gx) > kMaxIndex32 ? 0 : ScanBackwardPlan(call).workspace();
 }
 
 }  // namespace dt::cuda

@@ -3,25 +3,12 @@
 // not commute.
 #pragma once
 
-#include <stdint.h>
-
-#include "kernels/cuda/launch.cuh"
+#include "kernels/cuda/shuffle.cuh"
 
 namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr uint32_t kAllLanes = 0xffffffffu;
-
-// A value of the lane `step` below, and of lane `source`, among kLanes neighbours.
-template <int kLanes, class Sum>
-__device__ __forceinline__ Sum shuffle_up(const Sum& value, int step) {
-  return __shfl_up_sync(kAllLanes, value, step, kLanes);
-}
-template <int kLanes, class Sum>
-__device__ __forceinline__ Sum shuffle(const Sum& value, int source) {
-  return __shfl_sync(kAllLanes, value, source, kLanes);
-}
 
 __device__ __forceinline__ int lane_number() {
   return static_cast<int>(threadIdx.x % kWarp);

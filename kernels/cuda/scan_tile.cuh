@@ -79,17 +79,6 @@ struct LogOfFloats {
   }
 };
 
-template <int kLanes>
-__device__ __forceinline__ LogOf shuffle_up(const LogOf& value, int step) {
-  return {__shfl_up_sync(kAllLanes, value.top, step, kLanes),
-          __shfl_up_sync(kAllLanes, value.sum, step, kLanes)};
-}
-template <int kLanes>
-__device__ __forceinline__ LogOf shuffle(const LogOf& value, int source) {
-  return {__shfl_sync(kAllLanes, value.top, source, kLanes),
-          __shfl_sync(kAllLanes, value.sum, source, kLanes)};
-}
-
 struct ScanCall {
   void* y;
   const void* x;

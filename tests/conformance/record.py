@@ -447,9 +447,14 @@ def record_operators(record: Recorder) -> None:
     for name in ("and", "or", "xor"):
         record.operator(name, integers(4), 6)
         record.operator(name, x > 0, x < 1)
-    record.operator("xor", 6, integers(4))
+    for name in ("and", "or", "xor"):
+        record.operator(name, 6, integers(4))
     for name in ("lshift", "rshift"):
         record.operator(name, integers(4), 2)
+        record.operator(name, 200, integers(4))
+    for name in ("mod", "floordiv"):
+        record.operator(name, 7, torch.tensor([3, -4]))
+        record.operator(name, 7.5, torch.tensor([3, -4]))
     record.operator("neg", x)
     record.operator("invert", x > 0)
     record.operator("invert", integers(4))
@@ -469,6 +474,7 @@ def record_brackets(record: Recorder) -> None:
         [[], [1, 3], [None, None, 3]],
         [[1], [], [-3, -1]],
         ["None", 0, "...", 1],
+        [],
         [torch.tensor([1, 0, 1])],
         [[], mask, torch.tensor(2)],
     ):

@@ -8,8 +8,8 @@ there, and a story whose point it cannot say. There are two GPUs, those of tests
 
 
 def call(fn, *names, error="", wrong="", **args):
-    """names = fn(args), or it fails with a sentence that has `error` in it. `wrong` names an argument that is of
-    no kind that fits."""
+    """names = fn(args), or it fails with a sentence that has `error` in it; "" is a result that nobody wants.
+    `wrong` names an argument that is of no kind that fits."""
     return {"call": fn, "names": names, "args": args, "error": error, "wrong": wrong}
 
 
@@ -354,6 +354,13 @@ STORIES = {
         is_tensor(v("grads", 0), [2, 4]),
         same(v("grads", 1), None),
     ],
+    "a tensor that is absent in a list": [
+        tensor("x", [1, 2], grad=True),
+        call("mul", "y", input=v("x"), other=3),
+        call("sum", "total", input=v("y")),
+        call("autograd_grad", "grads", outputs=[v("total")], inputs=[v("x")], grad_outputs=[None]),
+        is_tensor(v("grads", 0), [3, 3]),
+    ],
     "what is in force": [
         tensor("x", [1, 2, 3, 4], [2, 2], grad=True),
         scope(
@@ -362,10 +369,7 @@ STORIES = {
             call("tensor_requires_grad", "recorded", input=v("y")),
             same("recorded", False),
         ),
-        call(
-            "is_grad_enabled",
-            "again",
-        ),
+        call("is_grad_enabled", "again"),
         same("again", True),
         scope(
             "autocast",
@@ -407,6 +411,12 @@ STORIES = {
         call("hook_remove", self=v("failing")),
         *backward("x", "other"),
         *grad_is("x", "grad", [1, 1]),
+    ],
+    "a hook that gives what it cannot": [
+        tensor("x", [2, 3], grad=True),
+        call("tensor_register_hook", input=v("x"), hook=function(gives=7), wrong="hook"),
+        call("sum", "loss", input=v("x")),
+        call("tensor_backward", input=v("loss"), error="'result' must be tensor"),
     ],
     "a function of one's own": [
         tensor("x", [2, 3], grad=True),
@@ -563,5 +573,27 @@ STORIES = {
         less("first", 200 << 20),
         call("memory_stats", "second", device="cuda:1"),
         less("second", 200 << 20),
+    ],
+}
+
+
+# What is done with a layer of tests/layer_rows.py: the parameters are in ROW.state, the inputs in ROW.in, the names of
+# the outputs in ROW.like, and these are kept in ROW.out. Of a model of tests/model_rows.py, in evaluation, only the
+# first is kept.
+APPLIED = [
+    call("module_load", self=v("layer"), path=path(".state")),
+    call("load_checkpoint", "", "inputs", path=path(".in")),
+    call("module_forward_outputs", "outputs", self=v("layer"), inputs=v("inputs")),
+]
+TRIED = {
+    "layer": [
+        *APPLIED,
+        call("load_checkpoint", "names", path=path(".like")),
+        call("save_checkpoint", path=path(".out"), names=v("names"), tensors=v("outputs")),
+    ],
+    "model": [
+        call("module_train", self=v("layer"), mode=False),
+        *APPLIED,
+        call("save_checkpoint", path=path(".out"), names=["1"], tensors=[v("outputs", 0)]),
     ],
 }

@@ -142,7 +142,9 @@ def folder(tmp_path_factory):
     for k, row in enumerate(LAYERS):
         layer, inputs = torch_layer(row)
         files.save_file(layer.state_dict(), folder / f"{k}.state")
-        torch.save({str(i): x for i, x in enumerate(inputs, start=1)}, folder / f"{k}.in")
+        outputs = [y.detach() for y in results_of(row[0], layer, *inputs)]
+        for end, tensors in (("in", inputs), ("like", outputs)):
+            torch.save({str(i): x for i, x in enumerate(tensors, start=1)}, folder / f"{k}.{end}")
     return folder
 
 

@@ -2278,40 +2278,82 @@ void case_205() {
 // operator
 void case_206() {
   const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
+  const dt::Tensor result = 6 & a_x1;
+  expect(result, dt::DType::kInt64, {4}, {0, 2, 0, 4});
+}
+
+// operator
+void case_207() {
+  const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
+  const dt::Tensor result = 6 | a_x1;
+  expect(result, dt::DType::kInt64, {4}, {6, 7, 7, 6});
+}
+
+// operator
+void case_208() {
+  const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = 6 ^ a_x1;
   expect(result, dt::DType::kInt64, {4}, {6, 5, 7, 2});
 }
 
 // operator
-void case_207() {
+void case_209() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 << 2;
   expect(result, dt::DType::kInt64, {4}, {0, 12, 4, 16});
 }
 
 // operator
-void case_208() {
+void case_210() {
+  const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
+  const dt::Tensor result = 200 << a_x1;
+  expect(result, dt::DType::kInt64, {4}, {200, 1600, 400, 3200});
+}
+
+// operator
+void case_211() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = a_x0 >> 2;
   expect(result, dt::DType::kInt64, {4}, {0, 0, 0, 1});
 }
 
 // operator
-void case_209() {
+void case_212() {
+  const dt::Tensor a_x1 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
+  const dt::Tensor result = 200 >> a_x1;
+  expect(result, dt::DType::kInt64, {4}, {200, 25, 100, 12});
+}
+
+// operator
+void case_213() {
+  const dt::Tensor a_x1 = dt::from_numbers({3, -4}, {2}, dt::DType::kInt64);
+  const dt::Tensor result = 7 % a_x1;
+  expect(result, dt::DType::kInt64, {2}, {1, -1});
+}
+
+// operator
+void case_214() {
+  const dt::Tensor a_x1 = dt::from_numbers({3, -4}, {2}, dt::DType::kInt64);
+  const dt::Tensor result = 7.5 % a_x1;
+  expect(result, dt::DType::kFloat32, {2}, {1.5, -0.5});
+}
+
+// operator
+void case_215() {
   const dt::Tensor a_x0 = dt::from_numbers({0.25, 3.75, 1.75, 5.25, 3.25, 1.25}, {2, 3}, dt::DType::kFloat32);
   const dt::Tensor result = - a_x0;
   expect(result, dt::DType::kFloat32, {2, 3}, {-0.25, -3.75, -1.75, -5.25, -3.25, -1.25});
 }
 
 // operator
-void case_210() {
+void case_216() {
   const dt::Tensor a_x0 = dt::from_numbers({1, 1, 1, 1, 1, 1}, {2, 3}, dt::DType::kBool);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kBool, {2, 3}, {0, 0, 0, 0, 0, 0});
 }
 
 // operator
-void case_211() {
+void case_217() {
   const dt::Tensor a_x0 = dt::from_numbers({0, 3, 1, 4}, {4}, dt::DType::kInt64);
   const dt::Tensor result = ~ a_x0;
   expect(result, dt::DType::kInt64, {4}, {-1, -4, -2, -5});
@@ -2340,7 +2382,7 @@ const std::vector<void (*)()> cases = {
     case_182, case_183, case_184, case_185, case_186, case_187, case_188, case_189, case_190,
     case_191, case_192, case_193, case_194, case_195, case_196, case_197, case_198, case_199,
     case_200, case_201, case_202, case_203, case_204, case_205, case_206, case_207, case_208,
-    case_209, case_210, case_211};
+    case_209, case_210, case_211, case_212, case_213, case_214, case_215, case_216, case_217};
 
 }  // namespace
 

@@ -33,25 +33,4 @@ contains
     tolerance = merge(1e-8_real64, 1e-5_real64, dtype == dtype_float64)
     call expect_true(all(abs(to_numbers(x) - numbers) <= tolerance * (1 + abs(numbers))), 'numbers')
   end subroutine
-
-  ! Applies the layer of a row of tests/layer_rows.py to inputs, with the parameters in ROW.state.
-  subroutine try_layer(row, layer)
-    character(*), intent(in) :: row
-    type(module), intent(in) :: layer
-    character, parameter :: numbers(3) = ['1', '2', '3']
-    character(:), allocatable :: names(:)
-    type(tensor), allocatable :: inputs(:), outputs(:)
-    call layer%load(row // '.state')
-    call load_checkpoint(row // '.in', names, inputs)
-    outputs = layer%forward_outputs(inputs)
-    call save_checkpoint(row // '.out', numbers(:size(outputs)), outputs)
-  end subroutine
-
-  ! The same of tests/model_rows.py, in evaluation.
-  subroutine try_model(row, model)
-    character(*), intent(in) :: row
-    type(module), intent(in) :: model
-    call model%train(.false.)
-    call try_layer(row, model)
-  end subroutine
 end module

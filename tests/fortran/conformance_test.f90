@@ -7,2669 +7,3989 @@ module cases
 contains
 
   subroutine case_0()
-    type(tensor) :: result
     current = '0 zeros'
+    block
+    type(tensor) :: result
     result = zeros([2, 3])
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
   end subroutine
 
   subroutine case_1()
-    type(tensor) :: result
     current = '1 ones'
+    block
+    type(tensor) :: result
     result = ones([2], dtype=dtype_int64)
     call expect(result, dtype_int64, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
+    end block
   end subroutine
 
   subroutine case_2()
-    type(tensor) :: result
     current = '2 full'
+    block
+    type(tensor) :: result
     result = full([2, 2], 1.5d0)
     call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 1.5d0, 1.5d0, 1.5d0, 1.5d0])
+    end block
   end subroutine
 
   subroutine case_3()
-    type(tensor) :: result
     current = '3 full'
+    block
+    type(tensor) :: result
     result = full([2], 3)
     call expect(result, dtype_int64, [integer :: 2], [real(real64) :: 3.0d0, 3.0d0])
+    end block
   end subroutine
 
   subroutine case_4()
-    type(tensor) :: result
     current = '4 full'
+    block
+    type(tensor) :: result
     result = full([integer ::], .true.)
     call expect(result, dtype_bool, [integer :: ], [real(real64) :: 1.0d0])
+    end block
   end subroutine
 
   subroutine case_5()
-    type(tensor) :: result
     current = '5 from_bools'
+    block
+    type(tensor) :: result
     result = from_bools([.true., .false., .false., .true.], size=[2, 2])
     call expect(result, dtype_bool, [integer :: 2, 2], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 1.0d0])
+    end block
   end subroutine
 
   subroutine case_6()
-    type(tensor) :: result
     current = '6 arange'
+    block
+    type(tensor) :: result
     result = arange(1, 7, step=2)
     call expect(result, dtype_int64, [integer :: 3], [real(real64) :: 1.0d0, 3.0d0, 5.0d0])
+    end block
   end subroutine
 
   subroutine case_7()
-    type(tensor) :: result
     current = '7 arange'
+    block
+    type(tensor) :: result
     result = arange(0, 1, step=0.25d0)
     call expect(result, dtype_float32, [integer :: 4], [real(real64) :: 0.0d0, 0.25d0, 0.5d0, 0.75d0])
+    end block
   end subroutine
 
   subroutine case_8()
-    type(tensor) :: result
     current = '8 linspace'
+    block
+    type(tensor) :: result
     result = linspace(-1, 1, 5)
     call expect(result, dtype_float32, [integer :: 5], [real(real64) :: -1.0d0, -0.5d0, 0.0d0, 0.5d0, 1.0d0])
+    end block
   end subroutine
 
   subroutine case_9()
-    type(tensor) :: result
     current = '9 eye'
+    block
+    type(tensor) :: result
     result = eye(2, m=3)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0])
+    end block
   end subroutine
 
   subroutine case_10()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '10 zeros_like'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = zeros_like(a_input, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_11()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '11 full_like'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = full_like(a_input, 4)
     call expect(result, dtype_float32, [integer :: 2], [real(real64) :: 4.0d0, 4.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_12()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '12 neg'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = neg(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, -2.25d0, -0.25d0, -3.75d0, -1.75d0, 0.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_13()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '13 abs'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = abs(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 0.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, -1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_14()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '14 exp'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = exp(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.2865048050880432d0, 9.487735748291016d0, 1.2840254306793213d0, 42.52108383178711d0, 5.754602909088135d0, 0.7788007855415344d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.2865048050880432d0, 9.487735748291016d0, 1.2840254306793213d0, 42.52108383178711d0, 5.754602909088135d0, 0.7788007855415344d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_15()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '15 square'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = square(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.5625d0, 5.0625d0, 0.0625d0, 14.0625d0, 3.0625d0, 0.0625d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -2.5d0, 4.5d0, 0.5d0, 7.5d0, 3.5d0, -0.5d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_16()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '16 sin'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = sin(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.9489846229553223d0, 0.7780731916427612d0, 0.24740396440029144d0, -0.571561336517334d0, 0.983985960483551d0, -0.24740396440029144d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.3153223693370819d0, -0.6281736493110657d0, 0.9689124226570129d0, -0.8205593228340149d0, -0.17824605107307434d0, 0.9689124226570129d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_17()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '17 cos'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = cos(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.3153223693370819d0, -0.6281736493110657d0, 0.9689124226570129d0, -0.8205593228340149d0, -0.17824605107307434d0, 0.9689124226570129d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.9489846229553223d0, -0.7780731916427612d0, -0.24740396440029144d0, 0.571561336517334d0, -0.983985960483551d0, 0.24740396440029144d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_18()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '18 tanh'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = tanh(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.8482836484909058d0, 0.9780260920524597d0, 0.24491865932941437d0, 0.998894453048706d0, 0.9413755536079407d0, -0.24491865932941437d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.2804148495197296d0, 0.043464962393045425d0, 0.9400148391723633d0, 0.0022098717745393515d0, 0.11381206661462784d0, 0.9400148391723633d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_19()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '19 sigmoid'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = sigmoid(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.22270013391971588d0, 0.9046505093574524d0, 0.562176525592804d0, 0.977022647857666d0, 0.8519527316093445d0, 0.43782350420951843d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.17310479283332825d0, 0.08625796437263489d0, 0.24613407254219055d0, 0.022449392825365067d0, 0.12612926959991455d0, 0.24613407254219055d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_20()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '20 relu'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = relu(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 0.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_21()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '21 silu'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = silu(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.27837517857551575d0, 2.035463571548462d0, 0.140544131398201d0, 3.663834810256958d0, 1.4909173250198364d0, -0.10945587605237961d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.006319149397313595d0, 1.0987309217453003d0, 0.623710036277771d0, 1.061207890510559d0, 1.0726789236068726d0, 0.3762899935245514d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_22()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '22 log'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = log(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.3862943649291992d0, 1.3217558860778809d0, 0.5596157908439636d0, 1.6582280397415161d0, 1.1786550283432007d0, 0.2231435477733612d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 4.0d0, 0.2666666805744171d0, 0.5714285969734192d0, 0.190476194024086d0, 0.3076923191547394d0, 0.800000011920929d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_23()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '23 sqrt'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = sqrt(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 1.9364917278289795d0, 1.3228756189346313d0, 2.291287899017334d0, 1.8027756214141846d0, 1.1180340051651d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.25819888710975647d0, 0.37796449661254883d0, 0.2182178795337677d0, 0.2773500978946686d0, 0.4472135901451111d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_24()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '24 rsqrt'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = rsqrt(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.0d0, 0.5163977742195129d0, 0.7559289932250977d0, 0.4364357590675354d0, 0.5547001957893372d0, 0.8944271802902222d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -4.0d0, -0.06885303556919098d0, -0.21597974002361298d0, -0.04156530648469925d0, -0.08533849567174911d0, -0.3577708601951599d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_25()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '25 reciprocal'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = reciprocal(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 4.0d0, 0.2666666805744171d0, 0.5714285969734192d0, 0.190476194024086d0, 0.3076923191547394d0, 0.800000011920929d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -16.0d0, -0.07111112028360367d0, -0.3265306353569031d0, -0.03628117963671684d0, -0.09467456489801407d0, -0.64000004529953d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_26()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '26 gelu'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = gelu(a_input)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.13206221163272858d0, 2.2224950790405273d0, 0.14967657625675201d0, 3.7496683597564697d0, 1.6798964738845825d0, -0.10032341629266739d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -0.12266147136688232d0, 1.059189796447754d0, 0.6953732967376709d0, 1.0012338161468506d0, 1.1109261512756348d0, 0.3046267032623291d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_27()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '27 gelu'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = gelu(a_input, approximate=approximate_tanh)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.13228580355644226d0, 2.2227985858917236d0, 0.14967535436153412d0, 3.7497806549072266d0, 1.6797953844070435d0, -0.10032464563846588d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: -0.12249262630939484d0, 1.0599145889282227d0, 0.6953541040420532d0, 1.0009514093399048d0, 1.111596941947937d0, 0.3046458959579468d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_28()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '28 clamp'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = clamp(a_input, min=-0.5d0, max=1.0d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.5d0, 1.0d0, 0.25d0, 1.0d0, 1.0d0, -0.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_29()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '29 clamp'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = clamp(a_input, max=0.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 0.5d0, 0.25d0, 0.5d0, 0.5d0, -0.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_30()
-    type(tensor) :: a_input
-    type(tensor) :: a_min
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '30 clamp'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_min
     a_min = from_numbers([real(real64) :: -0.5d0, 3.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = clamp(a_input, min=a_min)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.5d0, 3.0d0, 1.0d0, 3.75d0, 3.0d0, 1.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_31()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '31 add'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = add(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, 2.25d0, 4.25d0, 5.75d0, 1.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 2.0d0, 2.0d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_32()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '32 add'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = add(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.75d0, 4.25d0, 2.25d0, 5.75d0, 3.75d0, 1.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_33()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '33 add'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = add(a_input, 2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 2.0d0, 5.0d0, 3.0d0, 6.0d0, 4.0d0, 2.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_34()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '34 sub'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = sub(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.75d0, -1.75d0, -1.75d0, 3.25d0, -2.25d0, -2.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: -2.0d0, -2.0d0, -2.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_35()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '35 sub'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = sub(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -3.25d0, 0.25d0, -1.75d0, 1.75d0, -0.25d0, -2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_36()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '36 sub'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = sub(a_input, 2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: -2.0d0, 1.0d0, -1.0d0, 2.0d0, 0.0d0, -2.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_37()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '37 mul'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = mul(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, 0.5d0, 1.875d0, 7.0d0, -0.5d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 0.5d0, 4.0d0, 2.0d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 2.5d0, 4.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_38()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '38 mul'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = mul(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -2.5d0, 4.5d0, 0.5d0, 7.5d0, 3.5d0, -0.5d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_39()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '39 mul'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = mul(a_input, 2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 6.0d0, 2.0d0, 8.0d0, 4.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_40()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '40 div'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = div(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -2.5d0, 0.5625d0, 0.125d0, 7.5d0, 0.4375d0, -0.125d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 2.0d0, 0.25d0, 0.5d0, 2.0d0, 0.25d0, 0.5d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: -10.0d0, -0.25d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_41()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '41 div'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = div(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 1.125d0, 0.125d0, 1.875d0, 0.875d0, -0.125d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_42()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '42 div'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = div(a_input, 2)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.5d0, 0.5d0, 2.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_43()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '43 add'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = add(a_input, a_other, alpha=0.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.0d0, 4.25d0, 1.25d0, 4.0d0, 3.75d0, 0.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_44()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '44 sub'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = sub(a_input, 3, alpha=2)
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -6.0d0, -3.0d0, -5.0d0, -2.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_45()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '45 rsub'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = rsub(a_input, 1.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.75d0, -0.75d0, 1.25d0, -2.25d0, -0.25d0, 1.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_46()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '46 div'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = div(a_input, 0.75d0, rounding_mode=rounding_mode_floor)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -2.0d0, 3.0d0, 0.0d0, 5.0d0, 2.0d0, -1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_47()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '47 pow'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = pow(a_input, 2.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.03125d0, 27.231914520263672d0, 4.05130672454834d0, 63.153621673583984d0, 19.041818618774414d0, 1.746928095817566d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.3125d0, 18.15460968017578d0, 5.787581443786621d0, 30.07315444946289d0, 14.647551536560059d0, 3.493856191635132d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_48()
-    type(tensor) :: a_exponent
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '48 pow'
+    block
+    type(tensor) :: a_exponent
     a_exponent = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = pow(2, a_exponent)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.4204482138156891d0, 4.756828308105469d0, 1.1892070770263672d0, 13.45434284210205d0, 3.3635857105255127d0, 0.8408964276313782d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_exponent%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.2914324998855591d0, 3.297182083129883d0, 0.8242955207824707d0, 9.32583999633789d0, 2.3314599990844727d0, 0.5828649997711182d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_49()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '49 maximum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = maximum(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 4.0d0, 2.0d0, 3.75d0, 4.0d0, 2.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3], [real(real64) :: 1.0d0, 2.0d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_50()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
     current = '50 minimum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = minimum(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 0.5d0, 1.75d0, -0.25d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_51()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '51 eq'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = eq(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_52()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '52 ne'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = ne(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_53()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '53 lt'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = lt(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_54()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '54 le'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = le(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_55()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '55 gt'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = gt(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_56()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '56 ge'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = ge(a_input, 0.25d0)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_57()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
     current = '57 logical_and'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = logical_and(a_input, a_other)
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_58()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '58 bitwise_xor'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = bitwise_xor(a_input, 6)
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 6.0d0, 5.0d0, 7.0d0, 2.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_59()
-    type(tensor) :: a_condition
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '59 where'
+    block
+    type(tensor) :: a_condition
     a_condition = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = where(a_condition, a_input, 0.5d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 0.5d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_60()
-    type(tensor) :: a_input
-    type(tensor) :: a_mask
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '60 masked_fill'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_mask
     a_mask = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = masked_fill(a_input, a_mask, 9.0d0)
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.25d0, 9.0d0, 9.0d0, 9.0d0, 9.0d0, -0.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_61()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
     current = '61 add_'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     call add_(a_input, a_other)
     call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.75d0, 6.25d0, 2.25d0, 4.25d0, 5.75d0, 1.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_62()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
     current = '62 mul_'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
     call mul_(a_input, a_other)
     call expect(a_input, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.625d0, 9.0d0, 0.5d0, 1.875d0, 7.0d0, -0.5d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_63()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '63 view'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = view(a_input, [4, -1])
     call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_64()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '64 reshape'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = reshape(a_input, [4, -1])
     call expect(result, dtype_float32, [integer :: 4, 6], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_65()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '65 flatten'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = flatten(a_input)
     call expect(result, dtype_float32, [integer :: 24], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_66()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '66 flatten'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = flatten(a_input, start_dim=1)
     call expect(result, dtype_float32, [integer :: 2, 12], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_67()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '67 transpose'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = transpose(a_input, 0, 2)
     call expect(result, dtype_float32, [integer :: 4, 3, 2], [real(real64) :: -1.25d0, 2.25d0, 1.75d0, -0.25d0, -0.75d0, 2.75d0, 2.25d0, 0.25d0, -0.25d0, 3.25d0, 2.75d0, 0.75d0, 0.25d0, 3.75d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0, 3.75d0, 1.75d0, 1.25d0, -0.75d0, -1.25d0, 2.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_68()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '68 permute'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = permute(a_input, [2, 0, 1])
     call expect(result, dtype_float32, [integer :: 4, 2, 3], [real(real64) :: -1.25d0, 1.75d0, -0.75d0, 2.25d0, -0.25d0, 2.75d0, 2.25d0, -0.25d0, 2.75d0, 0.25d0, 3.25d0, 0.75d0, 0.25d0, 3.25d0, 0.75d0, 3.75d0, 1.25d0, -1.25d0, 3.75d0, 1.25d0, -1.25d0, 1.75d0, -0.75d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_69()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '69 t'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = t(a_input)
     call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 3.75d0, 2.25d0, 1.75d0, 0.25d0, -0.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_70()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '70 squeeze'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 1, 3, 1], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = squeeze(a_input)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_71()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '71 squeeze'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 1, 3, 1], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = squeeze(a_input, dim=[0])
     call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_72()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '72 unsqueeze'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = unsqueeze(a_input, -1)
     call expect(result, dtype_float32, [integer :: 2, 3, 4, 1], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_73()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '73 expand'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3, 1], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = expand(a_input, [2, 3, 4])
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, -1.25d0, -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, 2.25d0, 2.25d0, 2.25d0, 2.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 1], [real(real64) :: 8.0d0, 8.0d0, 8.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_74()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '74 select'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = select(a_input, 1, -1)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_75()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '75 narrow'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = narrow(a_input, 2, 1, 2)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.25d0, 0.25d0, -0.25d0, 3.25d0, 2.75d0, 0.75d0, 0.25d0, 3.75d0, 3.25d0, 1.25d0, 0.75d0, -1.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_76()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '76 slice'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = slice(a_input, dim=2, start=-3, end=4, step=2)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_77()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '77 slice'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = slice(a_input, dim=1, end=2)
     call expect(result, dtype_float32, [integer :: 2, 2, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_78()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '78 as_strided'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = as_strided(a_input, [2, 2], [1, 5], storage_offset=3)
     call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 3.75d0, -0.75d0, 1.75d0, 2.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_79()
-    type(tensor) :: a_input
-    type(tensor), allocatable, dimension(:) :: result
     current = '79 chunk'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor), allocatable, dimension(:) :: result
     result = chunk(a_input, 2, dim=1)
     call expect_true(size(result) == 2, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 2, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0])
     call expect(result(2), dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_80()
-    type(tensor) :: a_input
-    type(tensor), allocatable, dimension(:) :: result
     current = '80 split'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor), allocatable, dimension(:) :: result
     result = split(a_input, 3, dim=2)
     call expect_true(size(result) == 2, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 3, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 1.75d0, -0.25d0, 3.25d0, -0.75d0, 2.75d0, 0.75d0, 2.25d0, 0.25d0, 3.75d0, -0.25d0, 3.25d0, 1.25d0, 2.75d0, 0.75d0, -1.25d0])
     call expect(result(2), dtype_float32, [integer :: 2, 3, 1], [real(real64) :: 3.75d0, 1.25d0, -1.25d0, 1.75d0, -0.75d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_81()
-    type(tensor) :: a_input
-    type(tensor), allocatable, dimension(:) :: result
     current = '81 unbind'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor), allocatable, dimension(:) :: result
     result = unbind(a_input, dim=1)
     call expect_true(size(result) == 3, 'size')
     call expect(result(1), dtype_float32, [integer :: 2, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0])
     call expect(result(2), dtype_float32, [integer :: 2, 4], [real(real64) :: 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0])
     call expect(result(3), dtype_float32, [integer :: 2, 4], [real(real64) :: -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_82()
-    type(tensor) :: a_tensors0
-    type(tensor) :: a_tensors1
-    type(tensor) :: result
     current = '82 cat'
+    block
+    type(tensor) :: a_tensors0
     a_tensors0 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_tensors1
     a_tensors1 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = cat([a_tensors0, a_tensors1], dim=1)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: -1.25d0, 2.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_83()
-    type(tensor) :: a_tensors0
-    type(tensor) :: a_tensors1
-    type(tensor) :: result
     current = '83 stack'
+    block
+    type(tensor) :: a_tensors0
     a_tensors0 = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_tensors1
     a_tensors1 = from_numbers([real(real64) :: 3.0d0, 6.5d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = stack([a_tensors0, a_tensors1])
     call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: -1.25d0, 2.25d0, 3.0d0, 6.5d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_84()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '84 flip'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = flip(a_input, [0, 2])
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.75d0, 3.75d0, 0.25d0, 2.25d0, -0.75d0, 1.25d0, 3.25d0, -0.25d0, 2.25d0, -1.25d0, 0.75d0, 2.75d0, 3.75d0, 0.25d0, 2.25d0, -1.25d0, 1.25d0, 3.25d0, -0.25d0, 1.75d0, -1.25d0, 0.75d0, 2.75d0, -0.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_85()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '85 repeat'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = repeat(a_input, [2, 3])
     call expect(result, dtype_float32, [integer :: 2, 6], [real(real64) :: -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0, -1.25d0, 2.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_86()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '86 sum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = sum(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 28.5d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_87()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '87 sum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = sum(a_input, dim=[0, 2])
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 13.0d0, 9.5d0, 6.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_88()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '88 sum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = sum(a_input, dim=[1], keepdim=.true.)
     call expect(result, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -0.25d0, 4.75d0, 4.25d0, 3.75d0, 4.75d0, 4.25d0, 3.75d0, 3.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_89()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '89 mean'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = mean(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.1875d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0, 0.0416666679084301d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_90()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '90 mean'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = mean(a_input, dim=[0, 2])
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 1.625d0, 1.1875d0, 0.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0, 0.125d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_91()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '91 mean'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = mean(a_input, dim=[1], keepdim=.true.)
     call expect(result, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -0.0833333358168602d0, 1.5833333730697632d0, 1.4166666269302368d0, 1.25d0, 1.5833333730697632d0, 1.4166666269302368d0, 1.25d0, 1.0833333730697632d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_92()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '92 sum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = sum(a_input)
     call expect(result, dtype_int64, [integer :: ], [real(real64) :: 10.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_93()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '93 sum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0], size=[integer :: 2, 3, 4], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = sum(a_input, dim=[0])
     call expect(result, dtype_int64, [integer :: 3, 4], [real(real64) :: 1.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_94()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '94 sum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = sum(a_input, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: ], [real(real64) :: 28.5d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_95()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '95 prod'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = prod(a_input, dim=1)
     call expect(result, dtype_float32, [integer :: 2], [real(real64) :: -0.703125d0, -1.640625d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5625d0, -0.3125d0, -2.8125d0, -0.4375d0, -0.9375d0, 6.5625d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_96()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '96 max'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = max(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 3.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.5d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.5d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_97()
-    type(tensor) :: a_input
-    type(tensor) :: values
-    type(tensor) :: indices
-    type(tensor) :: loss
     current = '97 max_dim'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: values
+    block
+    type(tensor) :: indices
     call max_dim(a_input, 1, values, indices, keepdim=.true.)
     call expect(values, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: 1.75d0, 2.75d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 2.25d0])
     call expect(indices, dtype_int64, [integer :: 2, 1, 4], [real(real64) :: 1.0d0, 2.0d0, 1.0d0, 0.0d0, 2.0d0, 1.0d0, 0.0d0, 2.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(values)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_98()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '98 min'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = min(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: -1.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.3333333432674408d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.3333333432674408d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.3333333432674408d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_99()
-    type(tensor) :: a_input
-    type(tensor) :: values
-    type(tensor) :: indices
-    type(tensor) :: loss
     current = '99 min_dim'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: values
+    block
+    type(tensor) :: indices
     call min_dim(a_input, 1, values, indices, keepdim=.true.)
     call expect(values, dtype_float32, [integer :: 2, 1, 4], [real(real64) :: -1.25d0, -0.25d0, 0.25d0, -1.25d0, -0.25d0, 0.25d0, -1.25d0, -0.75d0])
     call expect(indices, dtype_int64, [integer :: 2, 1, 4], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 2.0d0, 1.0d0, 0.0d0, 2.0d0, 1.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(values)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_100()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '100 argmax'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = argmax(a_input)
     call expect(result, dtype_int64, [integer :: ], [real(real64) :: 3.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_101()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '101 argmin'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = argmin(a_input, dim=2)
     call expect(result, dtype_int64, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 3.0d0, 1.0d0, 3.0d0, 2.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_102()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '102 var'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = var(a_input, dim=[1])
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 2.5833332538604736d0, 2.5833332538604736d0, 2.5833332538604736d0, 6.25d0, 2.5833332538604736d0, 2.5833332538604736d0, 6.25d0, 2.5833332538604736d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.1666666269302368d0, 0.6666666269302368d0, -1.1666666269302368d0, 2.5d0, 1.8333333730697632d0, -1.8333333730697632d0, 1.8333333730697632d0, 0.0d0, -0.6666666865348816d0, 1.1666666269302368d0, -0.6666666269302368d0, -2.5d0, 0.6666666269302368d0, -1.1666666269302368d0, 2.5d0, 0.6666666269302368d0, -1.8333333730697632d0, 1.8333333730697632d0, 0.0d0, -1.8333333730697632d0, 1.1666666269302368d0, -0.6666666269302368d0, -2.5d0, 1.1666666269302368d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_103()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '103 std'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = std(a_input, correction=0, keepdim=.true.)
     call expect(result, dtype_float32, [integer :: 1, 1, 1], [real(real64) :: 1.6092991828918457d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_104()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '104 norm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = norm(a_input)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 9.797959327697754d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -0.12757758796215057d0, 0.22963964939117432d0, 0.025515517219901085d0, 0.3827327489852905d0, 0.17860862612724304d0, -0.025515517219901085d0, 0.33170172572135925d0, 0.12757758796215057d0, -0.0765465497970581d0, 0.280670702457428d0, 0.0765465497970581d0, -0.12757758796215057d0, 0.22963964939117432d0, 0.025515517219901085d0, 0.3827327489852905d0, 0.17860862612724304d0, -0.025515517219901085d0, 0.33170172572135925d0, 0.12757758796215057d0, -0.0765465497970581d0, 0.280670702457428d0, 0.0765465497970581d0, -0.12757758796215057d0, 0.22963964939117432d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_105()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '105 norm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = norm(a_input, p=1, dim=[2])
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 7.5d0, 6.5d0, 5.5d0, 8.0d0, 5.5d0, 7.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_106()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '106 any'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0], size=[integer :: 2, 3, 4], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = any(a_input)
     call expect(result, dtype_bool, [integer :: ], [real(real64) :: 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_107()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '107 all'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3, 4], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = all(a_input, dim=[0])
     call expect(result, dtype_bool, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_108()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '108 cumsum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = cumsum(a_input, 1)
     call expect(result, dtype_float32, [integer :: 2, 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 0.5d0, 2.0d0, 3.5d0, 5.0d0, -0.25d0, 4.75d0, 4.25d0, 3.75d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, 2.0d0, 3.5d0, 5.0d0, 1.0d0, 4.75d0, 4.25d0, 3.75d0, 3.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 3.0d0, 3.0d0, 3.0d0, 3.0d0, 2.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 3.0d0, 3.0d0, 3.0d0, 3.0d0, 2.0d0, 2.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_109()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '109 logsumexp'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = logsumexp(a_input, [1])
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 1.873872995376587d0, 3.2545969486236572d0, 3.373872995376587d0, 3.835097312927246d0, 3.2545969486236572d0, 3.373872995376587d0, 3.835097312927246d0, 2.7545969486236572d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3, 4], [real(real64) :: 0.043986476957798004d0, 0.36619219183921814d0, 0.043986476957798004d0, 0.9184228777885437d0, 0.8834920525550842d0, 0.030058886855840683d0, 0.8834920525550842d0, 0.07538874447345734d0, 0.07252144068479538d0, 0.6037488579750061d0, 0.07252144068479538d0, 0.006188285071402788d0, 0.36619219183921814d0, 0.043986476957798004d0, 0.9184228777885437d0, 0.36619219183921814d0, 0.030058886855840683d0, 0.8834920525550842d0, 0.07538874447345734d0, 0.030058886855840683d0, 0.6037488579750061d0, 0.07252144068479538d0, 0.006188285071402788d0, 0.6037488579750061d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_110()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    logical :: result
     current = '110 equal'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    logical :: result
     result = equal(a_input, a_other)
     call expect_true(result .eqv. .true., 'the result')
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_111()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    logical :: result
     current = '111 allclose'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: -1.125d0, 2.375d0, 0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, 2.375d0, 0.375d0, 3.875d0, 1.875d0, -0.125d0, 3.375d0, 1.375d0, -0.625d0, 2.875d0, 0.875d0, -1.125d0, 2.375d0], size=[integer :: 2, 3, 4], dtype=dtype_float32)
+    block
+    logical :: result
     result = allclose(a_input, a_other, atol=0.25d0)
     call expect_true(result .eqv. .true., 'the result')
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_112()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '112 matmul'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = matmul(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 12.0d0, 13.0d0, 8.5d0, 12.0d0, 13.0d0, 8.5d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 2.5d0, 2.5d0, 2.5d0, 2.5d0, 4.0d0, 4.0d0, 4.0d0, 4.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_113()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '113 matmul'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 2, 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = matmul(a_input, a_other)
     call expect(result, dtype_float32, [integer :: 2, 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0, 5.25d0, 11.5d0, 10.875d0, 21.25d0, 2.75d0, 6.5d0, 6.125d0, 16.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 3], [real(real64) :: 12.0d0, 13.0d0, 8.5d0, 12.0d0, 13.0d0, 8.5d0, 12.0d0, 13.0d0, 8.5d0, 12.0d0, 13.0d0, 8.5d0])
     call expect(a_other%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 8.5d0, 8.5d0, 8.5d0, 8.5d0, 6.0d0, 6.0d0, 6.0d0, 6.0d0, -2.0d0, -2.0d0, -2.0d0, -2.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_114()
-    type(tensor) :: a_input
-    type(tensor) :: a_mat2
-    type(tensor) :: result
     current = '114 mm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_mat2
     a_mat2 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = mm(a_input, a_mat2)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 7.5d0, -0.5d0, 9.375d0, 0.0d0, 7.75d0, 16.5d0, 15.625d0, 25.75d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_115()
-    type(tensor) :: a_input
-    type(tensor) :: a_mat2
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '115 bmm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 2, 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_mat2
     a_mat2 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 2, 3, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = bmm(a_input, a_mat2)
     call expect(result, dtype_float32, [integer :: 2, 2, 2], [real(real64) :: 2.5625d0, 5.5625d0, -4.6875d0, 15.0625d0, 9.0625d0, 8.4375d0, 7.4375d0, 7.0625d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 3], [real(real64) :: 1.0d0, 4.0d0, 1.5d0, 1.0d0, 4.0d0, 1.5d0, 4.5d0, 2.0d0, -0.5d0, 4.5d0, 2.0d0, -0.5d0])
     call expect(a_mat2%grad(), dtype_float32, [integer :: 2, 3, 2], [real(real64) :: 2.5d0, 2.5d0, 4.0d0, 4.0d0, 0.0d0, 0.0d0, 6.0d0, 6.0d0, 2.0d0, 2.0d0, -2.0d0, -2.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_116()
-    type(tensor) :: a_input
-    type(tensor) :: a_vec
-    type(tensor) :: result
     current = '116 mv'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: a_vec
     a_vec = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = mv(a_input, a_vec)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 29.5d0, 11.5d0, 11.375d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_117()
-    type(tensor) :: a_input
-    type(tensor) :: a_tensor
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '117 dot'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_tensor
     a_tensor = from_numbers([real(real64) :: 1.0d0, 4.5d0, 2.5d0, 6.0d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = dot(a_input, a_tensor)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 32.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 4.5d0, 2.5d0, 6.0d0])
     call expect(a_tensor%grad(), dtype_float32, [integer :: 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_118()
-    type(tensor) :: a_input
-    type(tensor) :: a_mat1
-    type(tensor) :: a_mat2
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '118 addmm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_mat1
     a_mat1 = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_mat2
     a_mat2 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0, 5.5d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = addmm(a_input, a_mat1, a_mat2, beta=0.5d0, alpha=2)
     call expect(result, dtype_float32, [integer :: 2, 4], [real(real64) :: 14.375d0, 0.125d0, 18.875d0, 1.875d0, 14.875d0, 34.125d0, 31.375d0, 53.375d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0])
     call expect(a_mat1%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 24.0d0, 26.0d0, 17.0d0, 24.0d0, 26.0d0, 17.0d0])
     call expect(a_mat2%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 5.0d0, 5.0d0, 5.0d0, 5.0d0, 8.0d0, 8.0d0, 8.0d0, 8.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_119()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '119 linear'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = linear(a_input, a_weight, bias=a_bias)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 5.4375d0, 1.4375d0, -1.1875d0, 1.6875d0, 0.4375d0, -2.0625d0, 19.4375d0, 14.8125d0, 15.6875d0, 9.6875d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 10.75d0, 6.25d0, 1.75d0, 10.75d0, 6.25d0, 1.75d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 2.0d0, 2.0d0, 2.0d0, 2.0d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_120()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: result
     current = '120 linear'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = linear(a_input, a_weight)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 6.6875d0, -0.8125d0, -1.4375d0, -2.0625d0, -1.3125d0, -0.8125d0, 17.1875d0, 14.5625d0, 11.9375d0, 7.9375d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_121()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '121 linear_activation'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = linear_activation(a_input, a_weight, a_bias, activation_relu)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 5.4375d0, 1.4375d0, 0.0d0, 1.6875d0, 0.4375d0, 0.0d0, 19.4375d0, 14.8125d0, 15.6875d0, 9.6875d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 7.5d0, 5.0d0, 2.5d0, 12.0d0, 4.0d0, 1.5d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 2.5d0, 4.0d0, 0.0d0, 3.75d0, 1.75d0, -0.25d0, 2.5d0, 4.0d0, 0.0d0, 2.5d0, 4.0d0, 0.0d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 1.0d0, 2.0d0, 1.0d0, 2.0d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_122()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '122 linear_activation'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = linear_activation(a_input, a_weight, a_bias, activation_sigmoid)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 0.9956685304641724d0, 0.8080672025680542d0, 0.23370636999607086d0, 0.8438951373100281d0, 0.6076632142066956d0, 0.1127954050898552d0, 1.0d0, 0.9999996423721313d0, 0.9999998807907104d0, 0.999937891960144d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 2.0569427013397217d0, 0.6633830070495605d0, 0.5573509335517883d0, -0.12494952231645584d0, 0.22517941892147064d0, 0.025250623002648354d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: 0.36988136172294617d0, 0.18483063578605652d0, -0.02393997274339199d0, -0.1938682496547699d0, 0.34896284341812134d0, 0.03877364844083786d0, -0.2238582968711853d0, 0.4029479920864105d0, 0.044771838933229446d0, -0.1646697223186493d0, 0.29640650749206543d0, 0.032934002578258514d0, -0.29777786135673523d0, 0.5365280508995056d0, 0.05958662927150726d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 0.10438530892133713d0, 0.15509459376335144d0, 0.1790880709886551d0, 0.13173624873161316d0, 0.23847073316574097d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_123()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '123 linear_activation'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 5, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 5], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = linear_activation(a_input, a_weight, a_bias, activation_tanh)
     call expect(result, dtype_float32, [integer :: 2, 5], [real(real64) :: 0.9999621510505676d0, 0.8931933641433716d0, -0.8298019170761108d0, 0.9338280558586121d0, 0.4115700423717499d0, -0.9681872129440308d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 3.9910967350006104d0, 1.0469424724578857d0, 2.670727252960205d0, -0.07826689630746841d0, 0.14088040590286255d0, 0.015653379261493683d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 5, 3], [real(real64) :: 0.2347060739994049d0, 0.10974397510290146d0, -0.015634454786777496d0, -0.2527570128440857d0, 0.4549626410007477d0, 0.0505514033138752d0, -0.38928598165512085d0, 0.7007147669792175d0, 0.07785719633102417d0, -0.1599564552307129d0, 0.28792163729667664d0, 0.03199129179120064d0, -1.0382626056671143d0, 1.8688727617263794d0, 0.2076525241136551d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 5], [real(real64) :: 0.06268921494483948d0, 0.2022056132555008d0, 0.3114287853240967d0, 0.12796516716480255d0, 0.8306100964546204d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_124()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '124 conv2d'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0], size=[integer :: 4, 2, 3, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = conv2d(a_input, a_weight, bias=a_bias, padding=[1])
     call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: -1.75d0, 0.125d0, 0.625d0, -0.25d0, 5.75d0, 3.5d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -7.75d0, 3.875d0, -1.25d0, 0.5d0, -7.375d0, 0.0625d0, -5.0625d0, -3.5d0, 2.0d0, 4.75d0, -6.25d0, 5.5625d0, 9.0625d0, -1.4375d0, -3.4375d0, 1.4375d0, -1.9375d0, -3.8125d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, 4.625d0, 5.0625d0, 0.3125d0, -5.8125d0, 8.6875d0, -1.0d0, 4.625d0, -2.625d0, 3.125d0, -2.125d0, 2.25d0, -1.5d0, -3.5d0, -1.625d0, -2.0d0, -2.375d0, 4.125d0, 4.0d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, -4.125d0, -5.625d0, 6.5d0, 1.5d0, 7.5d0, 1.125d0, 0.375d0, 3.875d0, 13.3125d0, -0.5625d0, 8.9375d0, 10.1875d0, -0.5625d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 6.6875d0, 0.5625d0, 0.6875d0, -1.9375d0, 0.9375d0, 12.0d0, 5.4375d0, 5.3125d0, 6.0625d0, -5.5625d0, 8.9375d0, 0.1875d0, 1.875d0, -4.25d0, 1.75d0, 5.0d0, 0.0d0, 5.5d0, -8.25d0, -1.5d0, 0.25d0, -6.25d0, 5.125d0, 2.5625d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, -2.1875d0, 2.0d0, -3.5d0, -2.125d0, -4.875d0, -2.8125d0, 0.6875d0, 6.4375d0, -5.1875d0, 3.8125d0, 4.5625d0, -5.5625d0, 12.0d0, -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, -5.75d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, 2.375d0, 2.75d0, -2.5d0, -0.875d0, 3.5d0, 2.875d0, 0.875d0, -6.25d0, -1.125d0, 2.625d0, -1.875d0, 4.0d0, -1.4375d0, -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, -0.625d0, 2.125d0, 1.25d0, 7.25d0, 7.75d0, -4.5d0, -1.0d0, 11.3125d0, 2.9375d0, 1.4375d0, 6.8125d0, 1.1875d0, 5.0625d0, 12.0625d0, -5.6875d0, 8.1875d0, 9.6875d0, -4.5d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 5.3125d0, -1.9375d0, 2.9375d0, -0.4375d0, -2.4375d0, 8.0625d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 4.25d0, 1.25d0, 1.25d0, 1.25d0, 1.25d0, -0.75d0, -1.0d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 2.25d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -2.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, 1.0d0, 0.0d0, -1.0d0, -1.0d0, -1.0d0, -1.0d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 2.5d0, -0.5d0, -0.5d0, -0.5d0, -0.5d0, -2.25d0, 4.25d0, 1.25d0, 1.25d0, 1.25d0, 1.25d0, -0.75d0, -1.0d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 2.25d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -1.75d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.75d0, -2.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, 1.0d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: 52.5d0, 59.0d0, 49.5d0, 64.0d0, 74.0d0, 63.0d0, 51.0d0, 60.5d0, 48.0d0, 50.5d0, 61.0d0, 47.5d0, 61.5d0, 76.5d0, 60.5d0, 49.0d0, 62.5d0, 46.0d0, 52.5d0, 59.0d0, 49.5d0, 64.0d0, 74.0d0, 63.0d0, 51.0d0, 60.5d0, 48.0d0, 50.5d0, 61.0d0, 47.5d0, 61.5d0, 76.5d0, 60.5d0, 49.0d0, 62.5d0, 46.0d0, 52.5d0, 59.0d0, 49.5d0, 64.0d0, 74.0d0, 63.0d0, 51.0d0, 60.5d0, 48.0d0, 50.5d0, 61.0d0, 47.5d0, 61.5d0, 76.5d0, 60.5d0, 49.0d0, 62.5d0, 46.0d0, 52.5d0, 59.0d0, 49.5d0, 64.0d0, 74.0d0, 63.0d0, 51.0d0, 60.5d0, 48.0d0, 50.5d0, 61.0d0, 47.5d0, 61.5d0, 76.5d0, 60.5d0, 49.0d0, 62.5d0, 46.0d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 4], [real(real64) :: 60.0d0, 60.0d0, 60.0d0, 60.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_125()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '125 conv2d'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0, 1.0d0, 0.0d0, -1.0d0, 0.75d0, -0.25d0, -1.25d0, 0.5d0, -0.5d0, 1.25d0, 0.25d0, -0.75d0], size=[integer :: 4, 2, 3, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = conv2d(a_input, a_weight, bias=a_bias, stride=[2, 1], padding=[0, 2])
     call expect(result, dtype_float32, [integer :: 2, 4, 2, 8], [real(real64) :: 3.0625d0, -7.625d0, 2.125d0, 3.875d0, -1.25d0, 0.5d0, -3.3125d0, 1.5d0, -4.0625d0, -7.75d0, 3.875d0, -1.25d0, 0.5d0, -7.375d0, 0.0625d0, 3.375d0, 1.1875d0, 7.25d0, -3.9375d0, 5.0625d0, 0.3125d0, -5.8125d0, 6.375d0, -3.1875d0, 3.8125d0, 4.625d0, 5.0625d0, 0.3125d0, -5.8125d0, 8.6875d0, -1.0d0, -6.6875d0, 0.0d0, -3.3125d0, -3.125d0, 2.125d0, 1.875d0, 7.125d0, 0.25d0, 1.0625d0, 2.75d0, -7.0625d0, 2.125d0, 1.875d0, 7.125d0, 2.75d0, -4.125d0, 10.0625d0, 0.1875d0, 12.9375d0, 3.1875d0, 0.5625d0, 0.6875d0, -1.9375d0, 2.375d0, 7.375d0, 3.0625d0, 6.6875d0, 0.5625d0, 0.6875d0, -1.9375d0, 0.9375d0, 12.0d0, -4.125d0, -0.9375d0, -8.25d0, -1.5d0, 0.25d0, -6.25d0, 5.125d0, 2.5625d0, -2.875d0, -5.3125d0, -4.25d0, 0.25d0, -6.25d0, 5.125d0, 6.875d0, -6.4375d0, 8.625d0, 0.5625d0, 12.0d0, -0.1875d0, -6.3125d0, 2.6875d0, -0.6875d0, -5.75d0, 2.6875d0, 4.5625d0, 5.25d0, -6.3125d0, 2.6875d0, -0.6875d0, -6.8125d0, 6.125d0, -6.3125d0, 0.0d0, -1.4375d0, -1.625d0, 3.625d0, 2.0d0, 3.125d0, 8.625d0, 0.6875d0, 2.75d0, -2.4375d0, 3.625d0, 2.0d0, 3.125d0, 8.375d0, -5.375d0, 4.1875d0, 0.8125d0, 5.0625d0, 12.0625d0, -5.6875d0, 8.1875d0, 9.6875d0, -4.5d0, 2.125d0, 2.3125d0, 8.4375d0, -5.6875d0, 8.1875d0, 9.6875d0, -8.0625d0, 12.0d0, 0.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, -1.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, -1.25d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.75d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0, -0.25d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4, 2, 3, 3], [real(real64) :: 30.5d0, 30.5d0, 30.5d0, 28.5d0, 28.5d0, 28.5d0, 32.0d0, 32.0d0, 32.0d0, 31.5d0, 31.5d0, 31.5d0, 29.5d0, 29.5d0, 29.5d0, 33.0d0, 33.0d0, 33.0d0, 30.5d0, 30.5d0, 30.5d0, 28.5d0, 28.5d0, 28.5d0, 32.0d0, 32.0d0, 32.0d0, 31.5d0, 31.5d0, 31.5d0, 29.5d0, 29.5d0, 29.5d0, 33.0d0, 33.0d0, 33.0d0, 30.5d0, 30.5d0, 30.5d0, 28.5d0, 28.5d0, 28.5d0, 32.0d0, 32.0d0, 32.0d0, 31.5d0, 31.5d0, 31.5d0, 29.5d0, 29.5d0, 29.5d0, 33.0d0, 33.0d0, 33.0d0, 30.5d0, 30.5d0, 30.5d0, 28.5d0, 28.5d0, 28.5d0, 32.0d0, 32.0d0, 32.0d0, 31.5d0, 31.5d0, 31.5d0, 29.5d0, 29.5d0, 29.5d0, 33.0d0, 33.0d0, 33.0d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 4], [real(real64) :: 32.0d0, 32.0d0, 32.0d0, 32.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_126()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '126 conv2d'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0], size=[integer :: 4, 1, 2, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = conv2d(a_input, a_weight, dilation=[2], groups=2)
     call expect(result, dtype_float32, [integer :: 2, 4, 3, 4], [real(real64) :: 16.75d0, 12.25d0, 3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, 12.25d0, 3.625d0, 7.375d0, 9.75d0, 9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, 5.875d0, 10.375d0, 6.0d0, 11.875d0, 16.375d0, 3.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, -6.25d0, 5.875d0, 7.0d0, -7.0d0, -7.75d0, 4.375d0, -1.375d0, 6.625d0, 6.625d0, 12.625d0, -2.0d0, 12.25d0, 20.625d0, 6.0d0, 10.625d0, 16.625d0, 12.625d0, -2.0d0, 12.25d0, 10.0d0, 1.125d0, 4.875d0, 7.25d0, -1.375d0, 16.75d0, 12.25d0, 3.625d0, 7.375d0, 4.875d0, 7.25d0, -1.375d0, 2.375d0, 8.875d0, 13.375d0, 0.0d0, 5.875d0, 9.75d0, 6.0d0, 11.875d0, 16.375d0, 13.375d0, 0.0d0, 5.875d0, 10.375d0, 7.75d0, -6.25d0, 5.875d0, 7.0d0, 6.25d0, -7.75d0, 4.375d0, -1.375d0, -6.25d0, 5.875d0, 7.0d0, -7.0d0, 14.625d0, 20.625d0, 6.0d0, 10.625d0, 6.625d0, 12.625d0, -2.0d0, 12.25d0, 20.625d0, 6.0d0, 10.625d0, 16.625d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 4.0d0, 4.0d0, 11.0d0, 11.0d0, 7.0d0, 7.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 6.0d0, 6.0d0, 9.5d0, 9.5d0, 3.5d0, 3.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 0.5d0, 0.5d0, 2.5d0, 2.5d0, 2.0d0, 2.0d0, 4.0d0, 4.0d0, 11.0d0, 11.0d0, 7.0d0, 7.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 3.5d0, 3.5d0, 8.5d0, 8.5d0, 5.0d0, 5.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 1.5d0, 1.5d0, 4.5d0, 4.5d0, 3.0d0, 3.0d0, 6.0d0, 6.0d0, 9.5d0, 9.5d0, 3.5d0, 3.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0, 4.5d0, 4.5d0, 5.0d0, 5.0d0, 0.5d0, 0.5d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4, 1, 2, 2], [real(real64) :: 34.5d0, 26.5d0, 36.0d0, 33.5d0, 34.5d0, 26.5d0, 36.0d0, 33.5d0, 30.0d0, 22.0d0, 31.5d0, 34.5d0, 30.0d0, 22.0d0, 31.5d0, 34.5d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_127()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '127 conv2d_padding'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4, 2, 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = conv2d_padding(a_input, a_weight, bias=a_bias, padding='same', dilation=[1, 2])
     call expect(result, dtype_float32, [integer :: 2, 4, 5, 6], [real(real64) :: 3.5d0, 7.875d0, 17.375d0, 29.5d0, 6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, 7.875d0, -4.25d0, 29.5d0, 0.375d0, 6.25d0, 28.125d0, -0.25d0, 1.375d0, 15.625d0, 8.5d0, 23.375d0, 13.625d0, -1.0d0, 5.375d0, 5.625d0, -11.25d0, 15.875d0, 4.875d0, -3.0d0, 25.125d0, 25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, 4.875d0, 12.0d0, 25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 30.25d0, 8.875d0, 15.5d0, 28.875d0, 12.0d0, 1.25d0, 14.5d0, 3.875d0, 25.0d0, 18.375d0, 7.0d0, 1.0d0, 12.5d0, 34.125d0, 1.0d0, 21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, 6.875d0, 7.5d0, 34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 22.25d0, 8.125d0, 30.5d0, 14.875d0, 7.5d0, 23.25d0, 8.0d0, 10.625d0, 21.0d0, 5.375d0, 21.5d0, 9.5d0, 4.625d0, 22.5d0, 16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, 11.625d0, 36.0d0, 22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 10.125d0, 6.0d0, 38.625d0, 13.25d0, 36.0d0, 17.75d0, 1.5d0, 9.125d0, 6.0d0, 11.625d0, 25.0d0, 7.0d0, -6.25d0, 17.375d0, -5.875d0, 25.5d0, 20.875d0, 12.5d0, 3.5d0, 7.875d0, 17.375d0, 29.5d0, 6.375d0, 6.25d0, 17.375d0, -0.25d0, 25.5d0, 15.625d0, 12.5d0, 23.375d0, 7.875d0, -4.25d0, 29.5d0, 0.375d0, 6.25d0, 28.125d0, 2.0d0, -4.0d0, 13.375d0, 0.625d0, 2.125d0, 10.375d0, 15.25d0, 2.125d0, 27.25d0, 26.875d0, 3.25d0, 4.875d0, -3.0d0, 25.125d0, 25.0d0, 5.375d0, -0.75d0, 17.375d0, 2.125d0, 30.25d0, 26.875d0, 15.5d0, 4.875d0, 12.0d0, 25.125d0, 20.25d0, 5.375d0, 35.25d0, 17.375d0, 5.25d0, 20.5d0, 8.5d0, -1.25d0, 15.5d0, 12.75d0, 4.0d0, -1.75d0, 39.125d0, 23.25d0, 2.125d0, 28.25d0, 6.875d0, 12.5d0, 34.125d0, 1.0d0, 21.125d0, 18.25d0, -8.625d0, 39.125d0, 22.25d0, 2.125d0, 30.5d0, 6.875d0, 7.5d0, 34.125d0, 6.25d0, 21.125d0, 30.25d0, -8.625d0, 33.25d0, 17.0d0, -1.0d0, 15.75d0, 12.5d0, -8.25d0, 15.5d0, 1.875d0, 8.75d0, 4.125d0, 42.0d0, 25.75d0, 11.625d0, 4.625d0, 22.5d0, 16.875d0, 35.5d0, 9.75d0, 28.625d0, 8.75d0, 10.125d0, 42.0d0, 38.625d0, 11.625d0, 36.0d0, 22.5d0, 4.625d0, 35.5d0, 12.875d0, 28.625d0, 33.75d0, 2.5d0, 0.5d0, 21.75d0, -1.5d0, 20.25d0, 16.0d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 13.0d0, 13.0d0, 18.5d0, 18.5d0, 13.5d0, 13.5d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 10.5d0, 10.5d0, 12.0d0, 12.0d0, 5.5d0, 5.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 13.0d0, 13.0d0, 18.5d0, 18.5d0, 13.5d0, 13.5d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 27.5d0, 27.5d0, 36.5d0, 36.5d0, 23.0d0, 23.0d0, 10.5d0, 10.5d0, 12.0d0, 12.0d0, 5.5d0, 5.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0, 17.0d0, 17.0d0, 23.5d0, 23.5d0, 12.5d0, 12.5d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4, 2, 2, 3], [real(real64) :: 56.0d0, 74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, 41.5d0, 62.5d0, 40.0d0, 56.0d0, 74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, 41.5d0, 62.5d0, 40.0d0, 56.0d0, 74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, 41.5d0, 62.5d0, 40.0d0, 56.0d0, 74.0d0, 50.0d0, 47.5d0, 60.5d0, 40.5d0, 48.5d0, 76.5d0, 48.0d0, 41.5d0, 62.5d0, 40.0d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 4], [real(real64) :: 60.0d0, 60.0d0, 60.0d0, 60.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_128()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '128 max_pool2d'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = max_pool2d(a_input, [2])
     call expect(result, dtype_float32, [integer :: 2, 2, 2, 3], [real(real64) :: 3.25d0, 3.75d0, 1.75d0, 2.25d0, 3.75d0, 3.25d0, 3.75d0, 3.25d0, 2.25d0, 2.75d0, 3.25d0, 3.75d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.25d0, 3.75d0, 1.75d0, 3.25d0, 3.75d0, 3.25d0, 3.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_129()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '129 max_pool2d'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = max_pool2d(a_input, [3, 2], stride=[1, 2], padding=[1], ceil_mode=.true.)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 4], [real(real64) :: 3.25d0, 2.25d0, 3.75d0, -0.25d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 2.25d0, 3.75d0, 3.25d0, 3.25d0, 1.25d0, 3.75d0, 3.25d0, 2.25d0, 3.75d0, 2.75d0, 3.25d0, 0.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.75d0, 1.75d0, 3.25d0, 3.75d0, 2.75d0, -0.25d0, 3.25d0, 3.75d0, 0.75d0, 3.25d0, 3.25d0, 3.75d0, 0.75d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 2.25d0, 3.75d0, 1.75d0, 3.25d0, 0.25d0, 3.75d0, 3.25d0, 1.25d0, 3.75d0, 3.75d0, 3.25d0, 1.25d0, 3.75d0, 2.75d0, 3.25d0, 3.75d0, 3.75d0, 3.25d0, 3.25d0, 3.75d0, 2.75d0, 3.25d0, 2.25d0, 3.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_130()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '130 avg_pool2d'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = avg_pool2d(a_input, [2], stride=[1], padding=[1], count_include_pad=.false.)
     call expect(result, dtype_float32, [integer :: 2, 2, 6, 7], [real(real64) :: -1.25d0, 0.5d0, 1.25d0, 2.0d0, 2.75d0, 0.75d0, -0.25d0, 1.0d0, 1.375d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, -0.75d0, 2.75d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0, 0.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 1.75d0, 0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, 2.25d0, 1.25d0, -0.75d0, 1.0d0, 1.75d0, -0.25d0, 0.5d0, 1.25d0, 0.25d0, 1.5d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, -0.25d0, 3.25d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, 1.5d0, 3.25d0, 1.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 2.25d0, 0.75d0, -0.25d0, 0.5d0, 1.25d0, 2.0d0, 2.75d0, 1.75d0, -0.25d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 0.75d0, -0.75d0, 1.0d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.25d0, 1.0d0, 1.375d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, -0.75d0, 2.75d0, 1.75d0, 1.125d0, 1.875d0, 1.25d0, 0.625d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0, 1.25d0, 0.25d0, 1.0d0, 1.75d0, -0.25d0, 0.5d0, 2.25d0, 0.25d0, 2.0d0, 2.75d0, 0.75d0, 1.5d0, 2.25d0, 1.25d0, -0.25d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 0.75d0, 1.5d0, 1.875d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, -0.25d0, 3.25d0, 2.25d0, 0.25d0, 1.0d0, 1.75d0, 1.125d0, 1.5d0, 2.25d0, 1.25d0, 0.625d0, 1.375d0, 0.75d0, 1.5d0, 3.25d0, 1.75d0, 0.75d0, 1.5d0, 2.25d0, 0.25d0, 1.0d0, 2.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 1.5d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.5d0, 2.25d0, 1.5d0, 1.5d0, 1.5d0, 1.5d0, 2.25d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_131()
-    type(tensor) :: a_input
-    type(tensor) :: a_running_mean
-    type(tensor) :: a_running_var
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '131 batch_norm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_running_mean
     a_running_mean = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_running_var
     a_running_var = from_numbers([real(real64) :: 0.5d0, 4.0d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = batch_norm(a_input, a_running_mean, a_running_var, weight=a_weight, bias=a_bias, training=.true., momentum=0.2d0)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, -0.4751439690589905d0, -3.2331061363220215d0, -1.6571277379989624d0, -0.08114935457706451d0, -2.839111566543579d0, -1.26313316822052d0, 0.31284523010253906d0, -2.4451169967651367d0, -0.8691385388374329d0, 0.7068398594856262d0, -2.0511224269866943d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0, 1.5059148073196411d0, -1.3286956548690796d0, 3.6318726539611816d0, 0.7972621917724609d0, 5.757830619812012d0, 2.923219919204712d0, 0.08860954642295837d0, 5.049177646636963d0, 2.2145674228668213d0, -0.6200430393218994d0, 4.340525150299072d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 1.2360175105641247d-08, -5.060205587881228d-09, 4.894297855884133d-09, -1.2526082393549132d-08, -2.57157983796219d-09, 7.382923161713961d-09, -1.0037457087719304d-08, -8.295412273762182d-11, 9.871548911632999d-09, -7.548831781889476d-09, 2.4056716618758855d-09, 1.2360175105641247d-08, -5.060205587881228d-09, 4.894297855884133d-09, -1.2526082393549132d-08, -2.57157983796219d-09, 7.382923161713961d-09, -1.0037457087719304d-08, -8.295412273762182d-11, 9.871548911632999d-09, -7.548831781889476d-09, 2.4056716618758855d-09, 1.2360175105641247d-08, -5.060205587881228d-09, 4.894297855884133d-09, -1.2526082393549132d-08, -2.57157983796219d-09, 7.382923161713961d-09, -1.0037457087719304d-08, -8.295412273762182d-11, -1.1313032288740033d-08, 8.240356841326957d-09, -2.9330082806922064d-09, -1.410637384680058d-08, 5.44701572735562d-09, -5.726349172618939d-09, 1.3827039069269631d-08, 2.6536741692950727d-09, -8.519690730679486d-09, 1.1033698399387504d-08, -1.3966693079847659d-10, -1.1313032288740033d-08, 8.240356841326957d-09, -2.9330082806922064d-09, -1.410637384680058d-08, 5.44701572735562d-09, -5.726349172618939d-09, 1.3827039069269631d-08, 2.6536741692950727d-09, -8.519690730679486d-09, 1.1033698399387504d-08, -1.3966693079847659d-10, -1.1313032288740033d-08, 8.240356841326957d-09, -2.9330082806922064d-09, -1.410637384680058d-08, 5.44701572735562d-09, -5.726349172618939d-09, 1.3827039069269631d-08, 2.6536741692950727d-09, 7.382923161713961d-09, -1.0037457087719304d-08, -8.295412273762182d-11, 9.871548911632999d-09, -7.548831781889476d-09, 2.4056716618758855d-09, 1.2360175105641247d-08, -5.060205587881228d-09, 4.894297855884133d-09, -1.2526082393549132d-08, -2.57157983796219d-09, 7.382923161713961d-09, -1.0037457087719304d-08, -8.295412273762182d-11, 9.871548911632999d-09, -7.548831781889476d-09, 2.4056716618758855d-09, 1.2360175105641247d-08, -5.060205587881228d-09, 4.894297855884133d-09, -1.2526082393549132d-08, -2.57157983796219d-09, 7.382923161713961d-09, -1.0037457087719304d-08, -8.295412273762182d-11, 9.871548911632999d-09, -7.548831781889476d-09, 2.4056716618758855d-09, 1.2360175105641247d-08, -5.060205587881228d-09, -5.726349172618939d-09, 1.3827039069269631d-08, 2.6536741692950727d-09, -8.519690730679486d-09, 1.1033698399387504d-08, -1.3966693079847659d-10, -1.1313032288740033d-08, 8.240356841326957d-09, -2.9330082806922064d-09, -1.410637384680058d-08, 5.44701572735562d-09, -5.726349172618939d-09, 1.3827039069269631d-08, 2.6536741692950727d-09, -8.519690730679486d-09, 1.1033698399387504d-08, -1.3966693079847659d-10, -1.1313032288740033d-08, 8.240356841326957d-09, -2.9330082806922064d-09, -1.410637384680058d-08, 5.44701572735562d-09, -5.726349172618939d-09, 1.3827039069269631d-08, 2.6536741692950727d-09, -8.519690730679486d-09, 1.1033698399387504d-08, -1.3966693079847659d-10, -1.1313032288740033d-08, 8.240356841326957d-09])
     call expect(a_weight%grad(), dtype_float32, [integer :: 2], [real(real64) :: -6.011880486767041d-07, -3.754576596293191d-07])
     call expect(a_bias%grad(), dtype_float32, [integer :: 2], [real(real64) :: 60.0d0, 60.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_132()
-    type(tensor) :: a_input
-    type(tensor) :: a_running_mean
-    type(tensor) :: a_running_var
-    type(tensor) :: result
     current = '132 batch_norm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32)
+    block
+    type(tensor) :: a_running_mean
     a_running_mean = from_numbers([real(real64) :: -1.25d0, 2.25d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_running_var
     a_running_var = from_numbers([real(real64) :: 0.5d0, 4.0d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = batch_norm(a_input, a_running_mean, a_running_var)
     call expect(result, dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, 2.1212990283966064d0, 7.0709967613220215d0, 4.242598056793213d0, 1.4141993522644043d0, 6.363897323608398d0, 3.5354983806610107d0, 0.7070996761322021d0, 5.656797409057617d0, 2.8283987045288086d0, 0.0d0, 4.949697494506836d0, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0, -0.7499991655349731d0, -1.7499979734420776d0, -2.9802322387695312d-08, -0.9999988079071045d0, 0.7499990463256836d0, -0.2499997317790985d0, -1.2499985694885254d0, 0.49999937415122986d0, -0.49999943375587463d0, -1.4999982118606567d0, 0.24999967217445374d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_133()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: a_bias
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '133 layer_norm'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bias
     a_bias = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = layer_norm(a_input, [4], weight=a_weight, bias=a_bias)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 0.39132803678512573d0, 3.4317562580108643d0, 0.1186937540769577d0, 8.67398452758789d0, -1.4999991655349731d0, -0.8999897241592407d0, 0.5999988317489624d0, 3.000002384185791d0, -0.3463801145553589d0, 5.683755397796631d0, 0.31024134159088135d0, -0.16568630933761597d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: -3.6954879760742188d-06, 1.5497207641601562d-06, -1.475214958190918d-06, 3.6954879760742188d-06, -1.8479948043823242d0, -0.26399219036102295d0, 0.2639923095703125d0, 1.8479950428009033d0, -1.5504693984985352d0, 0.5244239568710327d0, -0.6612294316291809d0, 1.6872749328613281d0])
     call expect(a_weight%grad(), dtype_float32, [integer :: 4], [real(real64) :: -1.8359589576721191d0, 0.651343047618866d0, 1.1157357692718506d0, 0.06888008117675781d0])
     call expect(a_bias%grad(), dtype_float32, [integer :: 4], [real(real64) :: 3.0d0, 3.0d0, 3.0d0, 3.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_134()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '134 softmax'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = softmax(a_input, 1)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 0.005347298923879862d0, 0.1770782172679901d0, 0.023964930325746536d0, 0.7936094999313354d0, 0.1606798619031906d0, 0.021745653823018074d0, 0.7201171517372131d0, 0.09745725989341736d0, 0.025507813319563866d0, 0.8447027802467346d0, 0.11431808769702911d0, 0.015471271239221096d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 3.187238528656877d-10, 1.0554684237717993d-08, 1.4284211591331086d-09, 4.730281233378264d-08, 1.9154532182596995d-08, 2.592283943059215d-09, 8.584465405192532d-08, 1.161781071346013d-08, 1.5203841519095818d-09, 5.0348209157391466d-08, 6.813889008583374d-09, 9.221596264374909d-10])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_135()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '135 log_softmax'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = log_softmax(a_input, 0, dtype=dtype_float64)
     call expect(result, dtype_float64, [integer :: 3, 4], [real(real64) :: -3.1238729583693674d0, -1.0045969023422834d0, -3.1238729583693674d0, -0.08509724636430994d0, -0.12387295836936733d0, -3.5045969023422834d0, -0.12387295836936733d0, -2.58509724636431d0, -2.6238729583693674d0, -0.5045969023422835d0, -2.6238729583693674d0, -5.08509724636431d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_136()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '136 interpolate'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = interpolate(a_input, scale_factor=[2.0d0, 0.5d0])
     call expect(result, dtype_float32, [integer :: 2, 2, 10, 3], [real(real64) :: -1.25d0, 0.25d0, 1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 0.75d0, 2.25d0, -0.75d0, 0.75d0, 2.25d0, 3.75d0, -0.25d0, 1.25d0, 3.75d0, -0.25d0, 1.25d0, 2.75d0, -1.25d0, 0.25d0, 2.75d0, -1.25d0, 0.25d0, 1.75d0, 3.25d0, -0.75d0, 1.75d0, 3.25d0, -0.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0, 2.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_137()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '137 interpolate'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 2, 2, 5, 6], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = interpolate(a_input, size=[4, 9], mode=interpolation_nearest_exact)
     call expect(result, dtype_float32, [integer :: 2, 2, 4, 9], [real(real64) :: -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 2.25d0, 0.25d0, 0.25d0, 3.75d0, 1.75d0, 1.75d0, -0.25d0, 3.25d0, 3.25d0, 1.25d0, -0.75d0, -0.75d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0, 0.75d0, -1.25d0, -1.25d0, 2.25d0, 0.25d0, 0.25d0, 2.75d0, 0.75d0, 0.75d0, -1.25d0, 2.25d0, 2.25d0, 0.25d0, 3.75d0, 3.75d0, 1.75d0, -0.25d0, -0.25d0, 3.25d0, 1.25d0, 1.25d0, -0.75d0, 2.75d0, 2.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 2, 5, 6], [real(real64) :: 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0, 1.0d0, 2.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_138()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '138 dropout'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = dropout(a_input, p=0.5d0, training=.false.)
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: -1.25d0, 2.25d0, 0.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_139()
-    type(tensor) :: a_input
-    type(tensor) :: a_weight
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '139 embedding'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_int64)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0], size=[integer :: 5, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = embedding(a_input, a_weight, padding_idx=0)
     call expect(result, dtype_float32, [integer :: 2, 3, 2], [real(real64) :: -1.25d0, 2.25d0, 3.25d0, 1.25d0, 0.25d0, 3.75d0, -0.75d0, 2.75d0, 1.75d0, -0.25d0, -1.25d0, 2.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_weight%grad(), dtype_float32, [integer :: 5, 2], [real(real64) :: 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_140()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '140 mse_loss'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 4, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = mse_loss(a_input, a_target, reduction=reduction_mean)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.5625d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0, -0.2083333432674408d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_141()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '141 cross_entropy'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = cross_entropy(a_input, a_target, reduction=reduction_mean)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.0204932689666748d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.24352283775806427d0, 0.21449419856071472d0, 0.0290286336094141d0, -0.033296674489974976d0, 0.029327604919672012d0, 0.003969058860093355d0, -0.033296674489974976d0, 0.029327604919672012d0, 0.003969058860093355d0, -0.033296674489974976d0, 0.029327604919672012d0, 0.003969058860093355d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_142()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '142 mse_loss'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 4, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = mse_loss(a_input, a_target, reduction=reduction_sum)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 18.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_143()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '143 cross_entropy'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = cross_entropy(a_input, a_target, reduction=reduction_sum)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 4.081973075866699d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.9740913510322571d0, 0.8579767942428589d0, 0.1161145344376564d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_144()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '144 mse_loss'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 3.5d0, 1.5d0, 5.0d0, 3.0d0, 1.0d0, 4.5d0, 2.5d0, 0.5d0, 4.0d0, 2.0d0, 0.0d0], size=[integer :: 4, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = mse_loss(a_input, a_target, reduction=reduction_none)
     call expect(result, dtype_float32, [integer :: 4, 3], [real(real64) :: 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0, 1.5625d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0, -2.5d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_145()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '145 cross_entropy'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = cross_entropy(a_input, a_target, reduction=reduction_none)
     call expect(result, dtype_float32, [integer :: 4], [real(real64) :: 3.6531782150268555d0, 0.14293169975280762d0, 0.14293169975280762d0, 0.14293169975280762d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.9740913510322571d0, 0.8579767942428589d0, 0.1161145344376564d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0, -0.1331866979598999d0, 0.11731041967868805d0, 0.01587623544037342d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_146()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '146 l1_loss'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.125d0, 3.625d0, 1.625d0, 5.125d0, 3.125d0, 1.125d0, 4.625d0, 2.625d0, 0.625d0, 4.125d0, 2.125d0, 0.125d0], size=[integer :: 4, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = l1_loss(a_input, a_target)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.375d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0, -0.0833333358168602d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_147()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: a_weight
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '147 cross_entropy'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: a_weight
     a_weight = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = cross_entropy(a_input, a_target, weight=a_weight, ignore_index=2, label_smoothing=0.125d0)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 2.0915322303771973d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.21999068558216095d0, 0.22053343057632446d0, -0.0005427714204415679d0, 0.07782969623804092d0, -0.04178589582443237d0, -0.03604383394122124d0, 0.07782969623804092d0, -0.04178589582443237d0, -0.03604383394122124d0, 0.07782969623804092d0, -0.04178589582443237d0, -0.03604383394122124d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_148()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '148 nll_loss'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 4, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = nll_loss(a_input, a_target, ignore_index=1)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: -2.125d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 4, 3], [real(real64) :: -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_149()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '149 binary_cross_entropy'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.21875d0, 0.90625d0, 0.5625d0, 0.984375d0, 0.859375d0, 0.4375d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, 0.625d0, 0.375d0, 0.125d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = binary_cross_entropy(a_input, a_target)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 0.9766769409179688d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.21333332359790802d0, 0.9195402264595032d0, 0.2539682686328888d0, 3.8941800594329834d0, 0.6680135130882263d0, 0.21164022386074066d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_150()
-    type(tensor) :: a_input
-    type(tensor) :: a_target
-    type(tensor) :: a_pos_weight
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '150 binary_cross_entropy_with_logits'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_target
     a_target = from_numbers([real(real64) :: 0.0d0, 0.4375d0, 0.1875d0, 0.625d0, 0.375d0, 0.125d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_pos_weight
     a_pos_weight = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = binary_cross_entropy_with_logits(a_input, a_target, pos_weight=a_pos_weight)
     call expect(result, dtype_float32, [integer :: ], [real(real64) :: 1.0338706970214844d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 2, 3], [real(real64) :: 0.03711668774485588d0, 0.05700071528553963d0, 0.048764098435640335d0, 0.05986718460917473d0, 0.05173325538635254d0, 0.040425240993499756d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_151()
-    type(tensor) :: a_input
-    type(tensor) :: a_indices0
-    type(tensor) :: a_indices1
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '151 index'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_indices0
     a_indices0 = from_numbers([real(real64) :: 2.0d0, 0.0d0], size=[integer :: 2], dtype=dtype_int64)
+    block
+    type(tensor) :: a_indices1
     a_indices1 = from_numbers([real(real64) :: 1.0d0, -1.0d0], size=[integer :: 2], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = index(a_input, [a_indices0, a_indices1])
     call expect(result, dtype_float32, [integer :: 2], [real(real64) :: 2.75d0, 3.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_152()
-    type(tensor) :: a_input
-    type(tensor) :: a_index
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '152 index_select'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_index
     a_index = from_numbers([real(real64) :: 3.0d0, 0.0d0, 3.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = index_select(a_input, 1, a_index)
     call expect(result, dtype_float32, [integer :: 3, 3], [real(real64) :: 3.75d0, -1.25d0, 3.75d0, 1.25d0, 1.75d0, 1.25d0, -1.25d0, -0.75d0, -1.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 2.0d0, 1.0d0, 0.0d0, 0.0d0, 2.0d0, 1.0d0, 0.0d0, 0.0d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_153()
-    type(tensor) :: a_input
-    type(tensor) :: a_index
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '153 gather'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_index
     a_index = from_numbers([real(real64) :: 0.0d0, 1.0d0, 2.0d0, 3.0d0, 1.0d0, 1.0d0], size=[integer :: 3, 2], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = gather(a_input, 1, a_index)
     call expect(result, dtype_float32, [integer :: 3, 2], [real(real64) :: -1.25d0, 2.25d0, 3.25d0, 1.25d0, 2.75d0, 2.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 2.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_154()
-    type(tensor) :: a_input
-    type(tensor) :: a_index
-    type(tensor) :: result
     current = '154 scatter'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: a_index
     a_index = from_numbers([real(real64) :: 0.0d0, 1.0d0, 2.0d0, 0.0d0], size=[integer :: 2, 2], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = scatter(a_input, 0, a_index, 7.0d0)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: 7.0d0, 7.0d0, 0.25d0, 3.75d0, 1.75d0, 7.0d0, 3.25d0, 1.25d0, 7.0d0, 2.75d0, 0.75d0, -1.25d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_155()
-    type(tensor) :: a_input
-    type(tensor) :: a_index
-    type(tensor) :: a_src
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '155 scatter_add'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_index
     a_index = from_numbers([real(real64) :: 0.0d0, 0.0d0, 2.0d0, 3.0d0], size=[integer :: 2, 2], dtype=dtype_int64)
+    block
+    type(tensor) :: a_src
     a_src = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = scatter_add(a_input, 1, a_index, a_src)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -0.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.5d0, 5.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
     call expect(a_src%grad(), dtype_float32, [integer :: 2, 2], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_156()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '156 at'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = at(a_input, '1:, ::2')
     call expect(result, dtype_float32, [integer :: 2, 2], [real(real64) :: 1.75d0, 3.25d0, -0.75d0, 0.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_157()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '157 at'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = at(a_input, '..., None, -1')
     call expect(result, dtype_float32, [integer :: 3, 1], [real(real64) :: 3.75d0, 1.25d0, -1.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_158()
-    type(tensor) :: a_input
-    type(tensor) :: a_tensors0
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '158 at'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_tensors0
     a_tensors0 = from_numbers([real(real64) :: 2.0d0, 0.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = at(a_input, '?, 1', tensors=[a_tensors0])
     call expect(result, dtype_float32, [integer :: 3], [real(real64) :: 2.75d0, 2.25d0, 2.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 2.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_159()
-    type(tensor) :: a_input
     current = '159 set_at'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
     call set_at(a_input, '0, 1:3', 2.5d0)
     call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.5d0, 2.5d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
+    end block
   end subroutine
 
   subroutine case_160()
-    type(tensor) :: a_input
-    type(tensor) :: a_value
     current = '160 set_at'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: a_value
     a_value = from_numbers([real(real64) :: 9.0d0, 12.5d0, 10.5d0], size=[integer :: 3], dtype=dtype_float32)
     call set_at(a_input, ':, -1', a_value)
     call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 9.0d0, 1.75d0, -0.25d0, 3.25d0, 12.5d0, -0.75d0, 2.75d0, 0.75d0, 10.5d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_161()
-    type(tensor) :: a_input
-    type(tensor) :: a_tensors0
     current = '161 set_at'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: a_tensors0
     a_tensors0 = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 3, 4], dtype=dtype_bool)
     call set_at(a_input, '?', 0, tensors=[a_tensors0])
     call expect(a_input, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, -0.25d0, 0.0d0, 0.0d0, -0.75d0, 0.0d0, 0.0d0, -1.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_162()
-    type(tensor) :: a_input
-    type(tensor) :: a_mask
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '162 masked_select'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_mask
     a_mask = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 3, 4], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = masked_select(a_input, a_mask)
     call expect(result, dtype_float32, [integer :: 8], [real(real64) :: 2.25d0, 0.25d0, 3.75d0, 1.75d0, 3.25d0, 1.25d0, 2.75d0, 0.75d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0])
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_163()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '163 nonzero'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 0.0d0], size=[integer :: 3, 4], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = nonzero(a_input)
     call expect(result, dtype_int64, [integer :: 8, 2], [real(real64) :: 0.0d0, 1.0d0, 0.0d0, 2.0d0, 0.0d0, 3.0d0, 1.0d0, 0.0d0, 1.0d0, 2.0d0, 1.0d0, 3.0d0, 2.0d0, 1.0d0, 2.0d0, 2.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_164()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '164 one_hot'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0], size=[integer :: 3], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = one_hot(a_input, num_classes=5)
     call expect(result, dtype_int64, [integer :: 3, 5], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_165()
-    type(tensor) :: a_input
-    type(tensor) :: result
-    type(tensor) :: loss
     current = '165 tril'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: result
     result = tril(a_input, diagonal=1)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.0d0, 0.0d0, 1.75d0, -0.25d0, 3.25d0, 0.0d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0])
+    block
+    type(tensor) :: loss
     loss = sum(result)
     call loss%backward()
     call expect(a_input%grad(), dtype_float32, [integer :: 3, 4], [real(real64) :: 1.0d0, 1.0d0, 0.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_166()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '166 triu'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0, 2.75d0, 0.75d0, -1.25d0], size=[integer :: 3, 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = triu(a_input)
     call expect(result, dtype_float32, [integer :: 3, 4], [real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 0.0d0, -0.25d0, 3.25d0, 1.25d0, 0.0d0, 0.0d0, 0.75d0, -1.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_167()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
     current = '167 matmul'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = matmul(a_input, a_other, stat=stat, errmsg=message)
     call expect_error('mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_168()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '168 sum'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = sum(a_input, dim=[3], stat=stat, errmsg=message)
     call expect_error('Dimension out of range (expected to be in range of [-2, 1], but got 3)')
+    end block
+    end block
   end subroutine
 
   subroutine case_169()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '169 reshape'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = reshape(a_input, [4, 2], stat=stat, errmsg=message)
     call expect_error('shape ''[4, 2]'' is invalid for input of size 6')
+    end block
+    end block
   end subroutine
 
   subroutine case_170()
-    type(tensor) :: a_input
-    type(tensor) :: a_other
-    type(tensor) :: result
     current = '170 add'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0], size=[integer :: 4], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = add(a_input, a_other, stat=stat, errmsg=message)
     call expect_error('The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 1')
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_171()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '171 narrow'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = narrow(a_input, 0, 0, 9, stat=stat, errmsg=message)
     call expect_error('start (0) + length (9) exceeds dimension size (2).')
+    end block
+    end block
   end subroutine
 
   subroutine case_172()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '172 view'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = view(a_input, [5], stat=stat, errmsg=message)
     call expect_error('shape ''[5]'' is invalid for input of size 6')
+    end block
+    end block
   end subroutine
 
   subroutine case_173()
-    type(tensor) :: a_input
-    type(tensor) :: result
     current = '173 softmax'
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: -1.25d0, 2.25d0, 0.25d0, 3.75d0, 1.75d0, -0.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = softmax(a_input, 2, stat=stat, errmsg=message)
     call expect_error('Dimension out of range (expected to be in range of [-2, 1], but got 2)')
+    end block
+    end block
   end subroutine
 
   subroutine case_174()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '174 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 + a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.75d0, 7.75d0, 3.75d0, 5.75d0, 7.25d0, 3.25d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_175()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '175 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 + 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 2.25d0, 5.75d0, 3.75d0, 7.25d0, 5.25d0, 3.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_176()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '176 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 - a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.25d0, -0.25d0, -0.25d0, 4.75d0, -0.75d0, -0.75d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_177()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '177 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 - 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -1.75d0, 1.75d0, -0.25d0, 3.25d0, 1.25d0, -0.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_178()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '178 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 * a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.125d0, 15.0d0, 3.5d0, 2.625d0, 13.0d0, 2.5d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_179()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '179 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 * 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 7.5d0, 3.5d0, 10.5d0, 6.5d0, 2.5d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_180()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '180 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 / a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 0.9375d0, 0.875d0, 10.5d0, 0.8125d0, 0.625d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_181()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '181 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 / 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.125d0, 1.875d0, 0.875d0, 2.625d0, 1.625d0, 0.625d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_182()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '182 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 ** a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.5d0, 197.75390625d0, 3.0625d0, 2.291287899017334d0, 111.56640625d0, 1.5625d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_183()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '183 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 ** 2
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.0625d0, 14.0625d0, 3.0625d0, 27.5625d0, 10.5625d0, 1.5625d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_184()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '184 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 1.5d0 + a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.75d0, 5.25d0, 3.25d0, 6.75d0, 4.75d0, 2.75d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_185()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '185 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 1.5d0 - a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.25d0, -2.25d0, -0.25d0, -3.75d0, -1.75d0, 0.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_186()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '186 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 1.5d0 * a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 0.375d0, 5.625d0, 2.625d0, 7.875d0, 4.875d0, 1.875d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_187()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '187 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 1.5d0 / a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 6.0d0, 0.40000003576278687d0, 0.8571429252624512d0, 0.2857142984867096d0, 0.46153849363327026d0, 1.2000000476837158d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_188()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '188 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 1.5d0 ** a_x1
     call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: 1.1066819429397583d0, 4.5744853019714355d0, 2.033104419708252d0, 8.403865814208984d0, 3.735051393508911d0, 1.6600228548049927d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_189()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '189 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 == a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_190()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '190 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 0.5d0 == a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_191()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '191 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 /= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_192()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '192 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 0.5d0 /= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_193()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '193 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 < a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_194()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '194 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 0.5d0 < a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_195()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '195 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 <= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 0.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_196()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '196 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 0.5d0 <= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_197()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '197 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 > a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_198()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '198 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 0.5d0 > a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_199()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '199 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.5d0, 4.0d0, 2.0d0], size=[integer :: 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = a_x0 >= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 1.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_200()
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '200 operator'
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
     result = 0.5d0 >= a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_201()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '201 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = a_x0 .and. 6
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 2.0d0, 0.0d0, 4.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_202()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '202 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = a_x0 .and. a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_203()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '203 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
     result = a_x0 .or. 6
     call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 6.0d0, 7.0d0, 7.0d0, 6.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_204()
-    type(tensor) :: a_x0
-    type(tensor) :: a_x1
-    type(tensor) :: result
     current = '204 operator'
+    block
+    type(tensor) :: a_x0
     a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: a_x1
     a_x1 = from_numbers([real(real64) :: 1.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: result
     result = a_x0 .or. a_x1
     call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_205()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '205 operator'
-    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
-    result = - a_x0
-    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.25d0, -3.75d0, -1.75d0, -5.25d0, -3.25d0, -1.25d0])
+    block
+    type(tensor) :: a_x1
+    a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
+    result = 6 .and. a_x1
+    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 0.0d0, 2.0d0, 0.0d0, 4.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_206()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '206 operator'
-    a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
-    result = .not. a_x0
-    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    block
+    type(tensor) :: a_x1
+    a_x1 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
+    result = 6 .or. a_x1
+    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: 6.0d0, 7.0d0, 7.0d0, 6.0d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_207()
-    type(tensor) :: a_x0
-    type(tensor) :: result
     current = '207 operator'
-    a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
-    result = .not. a_x0
-    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -1.0d0, -4.0d0, -2.0d0, -5.0d0])
+    block
+    type(tensor) :: a_x0
+    a_x0 = from_numbers([real(real64) :: 0.25d0, 3.75d0, 1.75d0, 5.25d0, 3.25d0, 1.25d0], size=[integer :: 2, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: result
+    result = - a_x0
+    call expect(result, dtype_float32, [integer :: 2, 3], [real(real64) :: -0.25d0, -3.75d0, -1.75d0, -5.25d0, -3.25d0, -1.25d0])
+    end block
+    end block
   end subroutine
 
   subroutine case_208()
+    current = '208 operator'
+    block
+    type(tensor) :: a_x0
+    a_x0 = from_numbers([real(real64) :: 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0, 1.0d0], size=[integer :: 2, 3], dtype=dtype_bool)
+    block
+    type(tensor) :: result
+    result = .not. a_x0
+    call expect(result, dtype_bool, [integer :: 2, 3], [real(real64) :: 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0, 0.0d0])
+    end block
+    end block
+  end subroutine
+
+  subroutine case_209()
+    current = '209 operator'
+    block
+    type(tensor) :: a_x0
+    a_x0 = from_numbers([real(real64) :: 0.0d0, 3.0d0, 1.0d0, 4.0d0], size=[integer :: 4], dtype=dtype_int64)
+    block
+    type(tensor) :: result
+    result = .not. a_x0
+    call expect(result, dtype_int64, [integer :: 4], [real(real64) :: -1.0d0, -4.0d0, -2.0d0, -5.0d0])
+    end block
+    end block
+  end subroutine
+
+  subroutine case_210()
+    current = '210 errors'
+    block
     type(tensor) :: a_x
-    type(module) :: a_linear
-    current = '208 errors'
     a_x = ones([2, 3])
     block
+      block
       type(tensor) :: result
       result = matmul(a_x, a_x, stat=stat, errmsg=message)
       call expect_error('matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)')
+      end block
     end block
     block
+      block
       type(module) :: result
       result = nn_fractional_max_pool2d([2, 2], output_ratio=[0.5d0, 1.0d0], stat=stat, errmsg=message)
       call expect_error('output_ratio must be between 0 and 1')
+      end block
     end block
+    block
+    type(module) :: a_linear
     a_linear = nn_linear(2, 2)
     block
       call a_linear%cuda(device='cpu', stat=stat, errmsg=message)
       call expect_error('cuda: Invalid device, must be cuda device')
     end block
     block
+      block
       type(tensor) :: result
       result = at(a_x, '2', stat=stat, errmsg=message)
       call expect_error('index 2 is out of bounds for dimension 0 with size 2')
+      end block
     end block
     block
       call set_at(a_x, '9', 1, stat=stat, errmsg=message)
       call expect_error('index 9 is out of bounds for dimension 0 with size 2')
     end block
     block
+      block
       type(tensor) :: result
       result = at(a_x, 'a:', stat=stat, errmsg=message)
       call expect_error('''a:'' is no index')
+      end block
     end block
     block
       call autocast_begin(device_type_cpu, dtype=dtype_float64, stat=stat, errmsg=message)
       call expect_error('float64')
     end block
-  end subroutine
-
-  subroutine case_209()
-    type(tensor) :: a_x
-    type(module) :: a_net
-    type(optimizer) :: a_sgd
-    current = '209 values of no kind that fits'
-    a_x = ones([2, 3])
-    a_net = nn_sequential()
-    a_sgd = optim_sgd([a_x])
-    block
-      type(tensor) :: result
-      result = sum(a_x, dim=[1.5d0], stat=stat, errmsg=message)
-      call expect_error('sum: ''dim'' must be a list of integers')
     end block
-    block
-      type(tensor) :: result
-      result = zeros([1], device='gpu', stat=stat, errmsg=message)
-      call expect_error('at start of device string: gpu')
     end block
-    block
-      type(tensor) :: result
-      result = narrow(a_x, [0], 0, 1, stat=stat, errmsg=message)
-      call expect_error('narrow: ''dim'' must be an integer')
-    end block
-    block
-      type(tensor) :: result
-      result = select(a_x, 0.5d0, 0, stat=stat, errmsg=message)
-      call expect_error('select: ''dim'' must be an integer')
-    end block
-    block
-      type(tensor) :: result
-      result = select(a_x, .true., 0, stat=stat, errmsg=message)
-      call expect_error('select: ''dim'' must be an integer')
-    end block
-    block
-      type(tensor) :: result
-      result = full([2], a_x, stat=stat, errmsg=message)
-      call expect_error('full: ''fill_value'' must be a number')
-    end block
-    block
-      type(tensor) :: result
-      result = add(a_x, '1', stat=stat, errmsg=message)
-      call expect_error('add: ''other'' must be a tensor or a number')
-    end block
-  end subroutine
-
-  subroutine case_210()
-    type(module) :: a_whole
-    character(:), allocatable, dimension(:) :: a_names
-    type(tensor), allocatable, dimension(:) :: rest_1_tensors
-    type(module) :: a_bare
-    type(tensor), allocatable, dimension(:) :: a_weights
-    integer :: a_dtype
-    type(tensor) :: a_x
-    type(tensor) :: a_positive
-    type(tensor) :: a_below
-    type(tensor) :: a_total
-    real(real64) :: a_number
-    character(:), allocatable :: a_device
-    type(tensor) :: a_there
-    character(:), allocatable :: a_same_device
-    integer(int64), allocatable, dimension(:) :: a_none
-    type(tensor) :: a_input
-    type(tensor) :: a_twice
-    current = '210 what is not given is the default'
-    a_whole = nn_linear(3, 2)
-    call a_whole%state_dict(a_names, rest_1_tensors)
-    call expect_true(all(a_names == [character(9) :: 'weight', 'bias']), 'a value')
-    a_bare = nn_linear(3, 2, bias=.false., dtype=dtype_float64)
-    a_weights = a_bare%parameters()
-    call expect_true(size(a_weights) == 1, 'size')
-    a_dtype = a_weights(1)%dtype()
-    call expect_true(a_dtype == dtype_float64, 'a value')
-    a_x = from_numbers([real(real64) :: -1.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32)
-    a_positive = clamp(a_x, min=0)
-    call expect(a_positive, dtype_float32, [integer :: 2], [real(real64) :: 0.0d0, 3.0d0])
-    a_below = clamp(a_x, max=a_positive)
-    call expect(a_below, dtype_float32, [integer :: 2], [real(real64) :: -1.0d0, 3.0d0])
-    a_total = sum(a_x)
-    a_number = a_total%item()
-    call expect_true(abs(a_number - 2.0d0) < 1d-12, 'a value')
-    a_device = a_x%device()
-    call expect_true(a_device == 'cpu', 'a value')
-    a_there = zeros([1], device='cpu:0')
-    a_same_device = a_there%device()
-    call expect_true(a_same_device == 'cpu', 'a value')
-    a_none = to_ints(a_there)
-    call expect_true(all(a_none == [0]), 'a value')
-    a_input = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 1, 1, 1, 2], dtype=dtype_float32)
-    a_twice = interpolate(a_input, scale_factor=[2.0d0])
-    call expect(a_twice, dtype_float32, [integer :: 1, 1, 2, 4], [real(real64) :: 1.0d0, 1.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 2.0d0])
   end subroutine
 
   subroutine case_211()
-    type(tensor) :: a_big
-    real(real64) :: a_integer
-    type(tensor) :: a_truth
-    real(real64) :: a_yes
-    type(tensor) :: a_half
-    real(real64), allocatable, dimension(:) :: a_reals
-    current = '211 numbers keep their kind'
-    a_big = full([1], 1099511627777_int64)
-    a_integer = a_big%item()
-    call expect_true(abs(a_integer - 1099511627777_int64) < 1d-12, 'a value')
-    a_truth = full([1], .true.)
-    a_yes = a_truth%item()
-    call expect_true(abs(a_yes - 1d0) < 1d-12, 'a value')
-    a_half = full([2], -0.5d0)
-    a_reals = to_numbers(a_half)
-    call expect_true(all(abs(a_reals - [-0.5d0, -0.5d0]) < 1d-12), 'a value')
+    current = '211 values of no kind that fits'
+    block
+    type(tensor) :: a_x
+    a_x = ones([2, 3])
+    block
+    type(module) :: a_net
+    a_net = nn_sequential()
+    block
+    type(optimizer) :: a_sgd
+    a_sgd = optim_sgd([a_x])
+    block
+      block
+      type(tensor) :: result
+      result = sum(a_x, dim=[1.5d0], stat=stat, errmsg=message)
+      call expect_error('sum: ''dim'' must be a list of integers')
+      end block
+    end block
+    block
+      block
+      type(tensor) :: result
+      result = zeros([1], device='gpu', stat=stat, errmsg=message)
+      call expect_error('at start of device string: gpu')
+      end block
+    end block
+    block
+      block
+      type(tensor) :: result
+      result = narrow(a_x, [0], 0, 1, stat=stat, errmsg=message)
+      call expect_error('narrow: ''dim'' must be an integer')
+      end block
+    end block
+    block
+      block
+      type(tensor) :: result
+      result = select(a_x, 0.5d0, 0, stat=stat, errmsg=message)
+      call expect_error('select: ''dim'' must be an integer')
+      end block
+    end block
+    block
+      block
+      type(tensor) :: result
+      result = select(a_x, .true., 0, stat=stat, errmsg=message)
+      call expect_error('select: ''dim'' must be an integer')
+      end block
+    end block
+    block
+      block
+      type(tensor) :: result
+      result = full([2], a_x, stat=stat, errmsg=message)
+      call expect_error('full: ''fill_value'' must be a number')
+      end block
+    end block
+    block
+      block
+      type(tensor) :: result
+      result = add(a_x, '1', stat=stat, errmsg=message)
+      call expect_error('add: ''other'' must be a tensor or a number')
+      end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_212()
+    current = '212 what is not given is the default'
+    block
+    type(module) :: a_whole
+    a_whole = nn_linear(3, 2)
+    block
+    character(:), allocatable, dimension(:) :: a_names
+    block
+    type(tensor), allocatable, dimension(:) :: rest_7_1
+    call a_whole%state_dict(a_names, rest_7_1)
+    call expect_true(all(a_names == [character(9) :: 'weight', 'bias']), 'a value')
+    block
+    type(module) :: a_bare
+    a_bare = nn_linear(3, 2, bias=.false., dtype=dtype_float64)
+    block
+    type(tensor), allocatable, dimension(:) :: a_weights
+    a_weights = a_bare%parameters()
+    call expect_true(size(a_weights) == 1, 'size')
+    block
+    integer :: a_dtype
+    a_dtype = a_weights(1)%dtype()
+    call expect_true(a_dtype == dtype_float64, 'a value')
+    block
     type(tensor) :: a_x
-    integer(int64), allocatable, dimension(:) :: a_numbers
-    type(tensor), allocatable, dimension(:) :: a_parts
-    type(tensor) :: a_all
-    integer(int64), allocatable, dimension(:) :: a_first
-    current = '212 lists longer than a frame'
-    a_x = arange(0, 100)
-    a_numbers = to_ints(a_x)
-    call expect_true(all(a_numbers == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99]), 'a value')
-    a_parts = chunk(a_x, 50)
-    call expect_true(size(a_parts) == 50, 'size')
-    a_all = cat([a_parts(1), a_parts(2), a_parts(3), a_parts(4), a_parts(5), a_parts(6), a_parts(7), a_parts(8), a_parts(9), a_parts(10), a_parts(11), a_parts(12), a_parts(13), a_parts(14), a_parts(15), a_parts(16), a_parts(17), a_parts(18), a_parts(19), a_parts(20), a_parts(21), a_parts(22), a_parts(23), a_parts(24), a_parts(25), a_parts(26), a_parts(27), a_parts(28), a_parts(29), a_parts(30), a_parts(31), a_parts(32), a_parts(33), a_parts(34), a_parts(35), a_parts(36), a_parts(37), a_parts(38), a_parts(39), a_parts(40)])
-    a_first = to_ints(a_all)
-    call expect_true(all(a_first == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]), 'a value')
+    a_x = from_numbers([real(real64) :: -1.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_positive
+    a_positive = clamp(a_x, min=0)
+    call expect(a_positive, dtype_float32, [integer :: 2], [real(real64) :: 0.0d0, 3.0d0])
+    block
+    type(tensor) :: a_below
+    a_below = clamp(a_x, max=a_positive)
+    call expect(a_below, dtype_float32, [integer :: 2], [real(real64) :: -1.0d0, 3.0d0])
+    block
+    type(tensor) :: a_total
+    a_total = sum(a_x)
+    block
+    real(real64) :: a_number
+    a_number = a_total%item()
+    call expect_true(abs(a_number - 2.0d0) < 1d-12, 'a value')
+    block
+    character(:), allocatable :: a_device
+    a_device = a_x%device()
+    call expect_true(a_device == 'cpu', 'a value')
+    block
+    type(tensor) :: a_there
+    a_there = zeros([1], device='cpu:0')
+    block
+    character(:), allocatable :: a_same_device
+    a_same_device = a_there%device()
+    call expect_true(a_same_device == 'cpu', 'a value')
+    block
+    integer(int64), allocatable, dimension(:) :: a_none
+    a_none = to_ints(a_there)
+    call expect_true(all(a_none == [0]), 'a value')
+    block
+    type(tensor) :: a_input
+    a_input = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 1, 1, 1, 2], dtype=dtype_float32)
+    block
+    type(tensor) :: a_twice
+    a_twice = interpolate(a_input, scale_factor=[2.0d0])
+    call expect(a_twice, dtype_float32, [integer :: 1, 1, 2, 4], [real(real64) :: 1.0d0, 1.0d0, 2.0d0, 2.0d0, 1.0d0, 1.0d0, 2.0d0, 2.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine case_213()
+    current = '213 numbers keep their kind'
+    block
+    type(tensor) :: a_big
+    a_big = full([1], 1099511627777_int64)
+    block
+    real(real64) :: a_integer
+    a_integer = a_big%item()
+    call expect_true(abs(a_integer - 1099511627777_int64) < 1d-12, 'a value')
+    block
+    type(tensor) :: a_truth
+    a_truth = full([1], .true.)
+    block
+    real(real64) :: a_yes
+    a_yes = a_truth%item()
+    call expect_true(abs(a_yes - 1d0) < 1d-12, 'a value')
+    block
+    type(tensor) :: a_half
+    a_half = full([2], -0.5d0)
+    block
+    real(real64), allocatable, dimension(:) :: a_reals
+    a_reals = to_numbers(a_half)
+    call expect_true(all(abs(a_reals - [-0.5d0, -0.5d0]) < 1d-12), 'a value')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_214()
+    current = '214 lists longer than a frame'
+    block
     type(tensor) :: a_x
-    logical :: a_wants
-    type(tensor) :: a_before
-    type(tensor) :: a_loss_of
-    type(tensor) :: a_loss
-    type(tensor) :: a_grad
-    type(tensor) :: a_after
-    type(tensor) :: a_other
-    type(tensor) :: a_y
-    type(tensor) :: a_total
-    type(tensor), allocatable, dimension(:) :: a_grads
-    current = '213 gradients'
+    a_x = arange(0, 100)
+    block
+    integer(int64), allocatable, dimension(:) :: a_numbers
+    a_numbers = to_ints(a_x)
+    call expect_true(all(a_numbers == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99]), 'a value')
+    block
+    type(tensor), allocatable, dimension(:) :: a_parts
+    a_parts = chunk(a_x, 50)
+    call expect_true(size(a_parts) == 50, 'size')
+    block
+    type(tensor) :: a_all
+    a_all = cat([a_parts(1), a_parts(2), a_parts(3), a_parts(4), a_parts(5), a_parts(6), a_parts(7), a_parts(8), a_parts(9), a_parts(10), a_parts(11), a_parts(12), a_parts(13), a_parts(14), a_parts(15), a_parts(16), a_parts(17), a_parts(18), a_parts(19), a_parts(20), a_parts(21), a_parts(22), a_parts(23), a_parts(24), a_parts(25), a_parts(26), a_parts(27), a_parts(28), a_parts(29), a_parts(30), a_parts(31), a_parts(32), a_parts(33), a_parts(34), a_parts(35), a_parts(36), a_parts(37), a_parts(38), a_parts(39), a_parts(40)])
+    block
+    integer(int64), allocatable, dimension(:) :: a_first
+    a_first = to_ints(a_all)
+    call expect_true(all(a_first == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79]), 'a value')
+    end block
+    end block
+    end block
+    end block
+    end block
+  end subroutine
+
+  subroutine case_215()
+    current = '215 gradients'
+    block
+    type(tensor) :: a_x
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    logical :: a_wants
     a_wants = a_x%requires_grad()
     call expect_true(a_wants .eqv. .true., 'a value')
+    block
+    type(tensor) :: a_before
     a_before = a_x%grad()
     call expect_true(.not. a_before%is_set(), 'absent')
+    block
+    type(tensor) :: a_loss_of
     a_loss_of = mul(a_x, 3)
+    block
+    type(tensor) :: a_loss
     a_loss = sum(a_loss_of)
     call a_loss%backward()
+    block
+    type(tensor) :: a_grad
     a_grad = a_x%grad()
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 3.0d0, 3.0d0])
     call a_x%set_grad()
+    block
+    type(tensor) :: a_after
     a_after = a_x%grad()
     call expect_true(.not. a_after%is_set(), 'absent')
+    block
+    type(tensor) :: a_other
     a_other = from_numbers([real(real64) :: 1.0d0], size=[integer :: 1], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_y
     a_y = mul(a_x, a_x)
+    block
+    type(tensor) :: a_total
     a_total = sum(a_y)
+    block
+    type(tensor), allocatable, dimension(:) :: a_grads
     a_grads = autograd_grad([a_total], [a_x, a_other], allow_unused=.true.)
     call expect_true(size(a_grads) == 2, 'size')
     call expect(a_grads(1), dtype_float32, [integer :: 2], [real(real64) :: 2.0d0, 4.0d0])
     call expect_true(.not. a_grads(2)%is_set(), 'absent')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
-  subroutine case_214()
+  subroutine case_216()
+    current = '216 what is in force'
+    block
     type(tensor) :: a_x
-    logical :: a_again
-    type(tensor) :: a_full
-    current = '214 what is in force'
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0, 4.0d0], size=[integer :: 2, 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    logical :: a_again
     a_again = is_grad_enabled()
     call expect_true(a_again .eqv. .true., 'a value')
+    block
+    type(tensor) :: a_full
     a_full = mm(a_x, a_x)
     call expect(a_full, dtype_float32, [integer :: 2, 2], [real(real64) :: 7.0d0, 10.0d0, 15.0d0, 22.0d0])
+    end block
+    end block
+    end block
   end subroutine
 
-  subroutine case_215()
+  subroutine case_217()
+    current = '217 hooks'
+    block
     type(tensor) :: a_x
-    type(hook) :: a_tenfold
-    type(tensor) :: a_loss_of
-    type(tensor) :: a_loss
-    type(tensor) :: a_first
-    type(hook) :: rest_2_out
-    type(tensor) :: a_plain_of
-    type(tensor) :: a_plain
-    type(tensor) :: a_second
-    current = '215 hooks'
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(hook) :: a_tenfold
     a_tenfold = a_x%register_hook(hook1)
+    block
+    type(tensor) :: a_loss_of
     a_loss_of = mul(a_x, 1)
+    block
+    type(tensor) :: a_loss
     a_loss = sum(a_loss_of)
     call a_loss%backward()
+    block
+    type(tensor) :: a_first
     a_first = a_x%grad()
     call expect(a_first, dtype_float32, [integer :: 2], [real(real64) :: 10.0d0, 10.0d0])
     call a_tenfold%remove()
-    rest_2_out = a_x%register_hook(hook2)
+    block
+    type(hook) :: rest_51_0
+    rest_51_0 = a_x%register_hook(hook2)
+    block
+    type(tensor) :: a_plain_of
     a_plain_of = mul(a_x, 1)
+    block
+    type(tensor) :: a_plain
     a_plain = sum(a_plain_of)
     call a_plain%backward()
+    block
+    type(tensor) :: a_second
     a_second = a_x%grad()
     call expect(a_second, dtype_float32, [integer :: 2], [real(real64) :: 11.0d0, 11.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine hook1(a_grad, a_out)
     type(tensor), intent(in) :: a_grad
     type(tensor), intent(inout) :: a_out
+    block
     type(tensor) :: a_more
     a_more = mul(a_grad, 10)
     a_out = a_more
+    end block
   end subroutine
 
   subroutine hook2(a_grad, a_out)
@@ -2678,77 +3998,114 @@ contains
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
   end subroutine
 
-  subroutine case_216()
+  subroutine case_218()
+    current = '218 a function of one''s own'
+    block
     type(tensor) :: a_x
-    type(tensor) :: a_bare
-    type(tensor) :: a_y
-    type(tensor), allocatable, dimension(:) :: a_out
-    type(tensor) :: a_loss
-    type(tensor) :: a_grad
-    current = '216 a function of one''s own'
     a_x = from_numbers([real(real64) :: 2.0d0, 3.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(tensor) :: a_bare
     a_bare = detach(a_x)
+    block
+    type(tensor) :: a_y
     a_y = square(a_bare)
+    block
+    type(tensor), allocatable, dimension(:) :: a_out
     a_out = custom_function('Square', [a_x], [a_y], [a_x], hook3)
     call expect_true(size(a_out) == 1, 'size')
+    block
+    type(tensor) :: a_loss
     a_loss = sum(a_out(1))
     call a_loss%backward()
+    block
+    type(tensor) :: a_grad
     a_grad = a_x%grad()
     call expect(a_grad, dtype_float32, [integer :: 2], [real(real64) :: 4.0d0, 6.0d0])
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
   subroutine hook3(a_grads, a_saved, a_out)
     type(tensor), dimension(:), intent(in) :: a_grads
     type(tensor), dimension(:), intent(in) :: a_saved
     type(tensor), allocatable, dimension(:), intent(out) :: a_out
+    block
     type(tensor) :: a_twice
-    type(tensor) :: a_grad
     a_twice = mul(a_saved(1), 2)
+    block
+    type(tensor) :: a_grad
     a_grad = mul(a_grads(1), a_twice)
     a_out = [a_grad]
+    end block
+    end block
   end subroutine
 
-  subroutine case_217()
+  subroutine case_219()
+    current = '219 modules'
+    block
     type(module) :: a_net
-    type(module) :: a_linear
-    type(module) :: a_relu
-    character(:), allocatable, dimension(:) :: a_names
-    type(tensor), allocatable, dimension(:) :: a_tensors
-    type(tensor) :: a_weight
-    type(tensor) :: a_input
-    type(tensor) :: a_out
-    logical :: a_training
-    current = '217 modules'
     a_net = nn_sequential()
+    block
+    type(module) :: a_linear
     a_linear = nn_linear(3, 2, bias=.false.)
+    block
+    type(module) :: a_relu
     a_relu = nn_relu()
     call a_net%append(a_linear)
     call a_net%append(a_relu)
+    block
+    character(:), allocatable, dimension(:) :: a_names
+    block
+    type(tensor), allocatable, dimension(:) :: a_tensors
     call a_net%state_dict(a_names, a_tensors)
     call expect_true(all(a_names == [character(9) :: '0.weight']), 'a value')
+    block
+    type(tensor) :: a_weight
     a_weight = detach(a_tensors(1))
     call fill_(a_weight, 0.5d0)
+    block
+    type(tensor) :: a_input
     a_input = from_numbers([real(real64) :: 1.0d0, 2.0d0, 3.0d0], size=[integer :: 1, 3], dtype=dtype_float32)
+    block
+    type(tensor) :: a_out
     a_out = a_net%forward(a_input)
     call expect(a_out, dtype_float32, [integer :: 1, 2], [real(real64) :: 3.0d0, 3.0d0])
     call a_net%train(mode=.false.)
+    block
+    logical :: a_training
     a_training = a_net%is_training()
     call expect_true(a_training .eqv. .false., 'a value')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
-  subroutine case_218()
+  subroutine case_220()
+    current = '220 an optimizer'
+    block
     type(tensor) :: a_x
-    type(optimizer) :: a_sgd
-    type(lr_scheduler) :: a_schedule
-    type(tensor) :: a_loss_of
-    type(tensor) :: a_loss
-    type(tensor) :: a_other
-    real(real64), allocatable, dimension(:) :: a_rates
-    current = '218 an optimizer'
     a_x = from_numbers([real(real64) :: 1.0d0, 2.0d0], size=[integer :: 2], dtype=dtype_float32, requires_grad=.true.)
+    block
+    type(optimizer) :: a_sgd
     a_sgd = optim_sgd([a_x], lr=0.5d0)
+    block
+    type(lr_scheduler) :: a_schedule
     a_schedule = optim_step_lr(a_sgd, 1)
+    block
+    type(tensor) :: a_loss_of
     a_loss_of = mul(a_x, 2)
+    block
+    type(tensor) :: a_loss
     a_loss = sum(a_loss_of)
     call a_loss%backward()
     call a_sgd%step()
@@ -2757,40 +4114,59 @@ contains
       call a_sgd%add_param_group([a_loss_of], stat=stat, errmsg=message)
       call expect_error('optimize')
     end block
+    block
+    type(tensor) :: a_other
     a_other = ones([1])
     call a_sgd%add_param_group([a_other])
     call a_sgd%set('lr', 3.0d0, group=1)
     call a_schedule%step()
+    block
+    real(real64), allocatable, dimension(:) :: a_rates
     a_rates = a_schedule%get_last_lr()
     call expect_true(all(abs(a_rates - [0.05d0, 0.30000000000000004d0]) < 1d-12), 'a value')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
-  subroutine case_219()
+  subroutine case_221()
+    current = '221 files'
+    block
     type(tensor) :: a_x
-    type(tensor) :: a_y
-    character(:), allocatable, dimension(:) :: a_names
-    type(tensor), allocatable, dimension(:) :: a_tensors
-    character(:), allocatable, dimension(:) :: a_all
-    character(:), allocatable, dimension(:) :: a_again
-    type(tensor), allocatable, dimension(:) :: a_whole
-    character(:), allocatable, dimension(:) :: a_odd
-    current = '219 files'
     a_x = arange(0, 3)
+    block
+    type(tensor) :: a_y
     a_y = ones([2])
     call save_safetensors('some', [character(9) :: 'a', 'é'], [a_x, a_y])
+    block
+    character(:), allocatable, dimension(:) :: a_names
+    block
+    type(tensor), allocatable, dimension(:) :: a_tensors
     call load_safetensors('some', a_names, a_tensors, only=[character(9) :: 'é'])
     call expect_true(all(a_names == [character(9) :: 'é']), 'a value')
     call expect(a_tensors(1), dtype_float32, [integer :: 2], [real(real64) :: 1.0d0, 1.0d0])
+    block
+    character(:), allocatable, dimension(:) :: a_all
     a_all = safetensors_names('some')
     call expect_true(all(a_all == [character(9) :: 'a', 'é']), 'a value')
     block
       call save_safetensors('some', [character(9) :: 'c'], [a_y], progress=hook4, stat=stat, errmsg=message)
       call expect_error('save_safetensors: the progress function asked to stop after 0 of 8 bytes')
     end block
+    block
+    character(:), allocatable, dimension(:) :: a_again
+    block
+    type(tensor), allocatable, dimension(:) :: a_whole
     call load_safetensors('some', a_again, a_whole, progress=hook5)
     call expect_true(all(a_again == [character(9) :: 'a', 'é']), 'a value')
     call expect_true(size(a_whole) == 2, 'size')
     call save_safetensors(' ''odd''"%s', [character(9) :: 'a'], [a_x])
+    block
+    character(:), allocatable, dimension(:) :: a_odd
     a_odd = safetensors_names(' ''odd''"%s')
     call expect_true(all(a_odd == [character(9) :: 'a']), 'a value')
     block
@@ -2802,9 +4178,19 @@ contains
       call expect_error('''names'' has an embedded null character')
     end block
     block
+      block
       character(:), allocatable, dimension(:) :: result
       result = safetensors_names('none', stat=stat, errmsg=message)
       call expect_error('none')
+      end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
     end block
   end subroutine
 
@@ -2823,79 +4209,122 @@ contains
     a_stop = .false.
   end subroutine
 
-  subroutine case_220()
+  subroutine case_222()
+    current = '222 threads'
+    block
     type(tensor) :: a_common
-    type(tensor) :: a_three
-    type(tensor) :: a_five
-    integer :: i
-    current = '220 threads'
     a_common = full([64, 64], 2.0d0)
+    block
+    type(tensor) :: a_three
     a_three = ones([3, 1])
+    block
+    type(tensor) :: a_five
     a_five = ones([5, 1])
-    !$omp parallel do num_threads(4)
-      do i = 1, 4
+    !$omp parallel num_threads(4)
+      block
         block
-          integer :: i
+        integer :: i
+        do i = 1, 200
+          block
           type(tensor) :: a_product
+          a_product = matmul(a_common, a_common)
+          block
           type(tensor) :: a_largest
+          a_largest = max(a_product)
+          block
           real(real64) :: a_number
-          do i = 1, 200
-            a_product = matmul(a_common, a_common)
-            a_largest = max(a_product)
-            a_number = a_largest%item()
-            call expect_true(abs(a_number - 256.0d0) < 1d-12, 'a value')
+          a_number = a_largest%item()
+          call expect_true(abs(a_number - 256.0d0) < 1d-12, 'a value')
+          block
             block
-              type(tensor) :: result
-              result = matmul(a_common, a_three, stat=stat, errmsg=message)
-              call expect_error('(64x64 and 3x1)')
+            type(tensor) :: result
+            result = matmul(a_common, a_three, stat=stat, errmsg=message)
+            call expect_error('(64x64 and 3x1)')
             end block
+          end block
+          block
             block
-              type(tensor) :: result
-              result = matmul(a_common, a_five, stat=stat, errmsg=message)
-              call expect_error('(64x64 and 5x1)')
+            type(tensor) :: result
+            result = matmul(a_common, a_five, stat=stat, errmsg=message)
+            call expect_error('(64x64 and 5x1)')
             end block
-          end do
+          end block
+          end block
+          end block
+          end block
+        end do
         end block
-      end do
-    !$omp end parallel do
+      end block
+    !$omp end parallel
+    end block
+    end block
+    end block
   end subroutine
 
-  subroutine case_221()
-    integer :: i
-    type(tensor) :: rest_3_out
-    integer(int64) :: a_allocated
-    integer(int64) :: a_reserved
-    integer(int64) :: a_peak
-    current = '221 garbage does not pile up'
+  subroutine case_223()
+    current = '223 garbage does not pile up'
     call reset_peak_memory_stats()
+    block
+    integer :: i
     do i = 1, 400
-      rest_3_out = zeros([512, 512])
+      block
+      type(tensor) :: rest_105_0
+      rest_105_0 = zeros([512, 512])
+      end block
     end do
+    block
+    integer(int64) :: a_allocated
+    block
+    integer(int64) :: a_reserved
+    block
+    integer(int64) :: a_peak
     call memory_stats(a_allocated, a_reserved, a_peak)
     call expect_true(a_allocated < 209715200 .eqv. .true., 'the result')
     call expect_true(a_reserved < 1073741824 .eqv. .true., 'the result')
     call expect_true(a_peak < 314572800 .eqv. .true., 'the result')
+    end block
+    end block
+    end block
+    end block
   end subroutine
 
-  subroutine case_222()
+  subroutine case_224()
+    current = '224 garbage does not pile up on any device'
+    block
     integer :: i
-    type(tensor) :: rest_4_out
-    type(tensor) :: rest_5_out
-    integer(int64) :: a_first
-    integer(int64) :: rest_6_reserved
-    integer(int64) :: rest_6_peak
-    integer(int64) :: a_second
-    integer(int64) :: rest_7_reserved
-    integer(int64) :: rest_7_peak
-    current = '222 garbage does not pile up on any device'
     do i = 1, 400
-      rest_4_out = zeros([512, 512], device='cuda:0')
-      rest_5_out = zeros([512, 512], device='cuda:1')
+      block
+      type(tensor) :: rest_107_0
+      rest_107_0 = zeros([512, 512], device='cuda:0')
+      block
+      type(tensor) :: rest_108_0
+      rest_108_0 = zeros([512, 512], device='cuda:1')
+      end block
+      end block
     end do
-    call memory_stats(a_first, rest_6_reserved, rest_6_peak, device='cuda:0')
+    block
+    integer(int64) :: a_first
+    block
+    integer(int64) :: rest_109_1
+    block
+    integer(int64) :: rest_109_2
+    call memory_stats(a_first, rest_109_1, rest_109_2, device='cuda:0')
     call expect_true(a_first < 209715200 .eqv. .true., 'the result')
-    call memory_stats(a_second, rest_7_reserved, rest_7_peak, device='cuda:1')
+    block
+    integer(int64) :: a_second
+    block
+    integer(int64) :: rest_110_1
+    block
+    integer(int64) :: rest_110_2
+    call memory_stats(a_second, rest_110_1, rest_110_2, device='cuda:1')
     call expect_true(a_second < 209715200 .eqv. .true., 'the result')
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
+    end block
   end subroutine
 end module
 
@@ -3125,5 +4554,7 @@ program conformance_test
   call case_220()
   call case_221()
   call case_222()
+  call case_223()
+  call case_224()
   print '(a)', 'passed'
 end program

@@ -9,4 +9,25 @@ program models
   call try_model('211', models_vit_b_16(num_classes=3, image_size=32, patch_size=16, num_layers=2, num_heads=2, hidden_dim=8, mlp_dim=12, dropout=0.3d0))
   call try_model('212', models_gpt2(vocabulary=11, context=9, width=12, layers=2, heads=3, dropout=0.3d0))
   call try_model('213', models_lstm_lm(11, width=6, hidden=5, layers=2, dropout=0.3d0))
+contains
+  subroutine try_model(row, a_layer)
+    character(*), intent(in) :: row
+    type(module), intent(in) :: a_layer
+    block
+      call a_layer%train(mode=.false.)
+      call a_layer%load(row // '.state')
+      block
+      character(:), allocatable, dimension(:) :: rest_8_0
+      block
+      type(tensor), allocatable, dimension(:) :: a_inputs
+      call load_checkpoint(row // '.in', rest_8_0, a_inputs)
+      block
+      type(tensor), allocatable, dimension(:) :: a_outputs
+      a_outputs = a_layer%forward_outputs(a_inputs)
+      call save_checkpoint(row // '.out', [character(9) :: '1'], [a_outputs(1)])
+      end block
+      end block
+      end block
+    end block
+  end subroutine
 end program

@@ -28,32 +28,19 @@ def test_nothing_is_freed_twice_or_lost():
 
 # Memory for handles, in place of the C library's, until there shall be no more.
 MEMORY = """\
-module memory
-  use, intrinsic :: iso_c_binding
-  logical :: is_full = .false.
-  interface
-    integer(c_int) function posix_memalign(out, alignment, bytes) bind(c)
-      import
-      type(c_ptr) :: out
-      integer(c_size_t), value :: alignment, bytes
-    end function
-  end interface
-contains
-  type(c_ptr) function aligned_alloc(alignment, bytes) bind(c)
-    integer(c_size_t), value :: alignment, bytes
-    aligned_alloc = c_null_ptr
-    if (is_full) return
-    if (posix_memalign(aligned_alloc, alignment, bytes) /= 0) stop 'no memory'
-  end function
-end module
+#include <stdlib.h>
+static int is_full;
+void end_memory_(void) { is_full = 1; }
+void *aligned_alloc(size_t alignment, size_t bytes) {
+  void *memory = NULL;
+  return is_full || posix_memalign(&memory, alignment, bytes) ? NULL : memory;
+}
 """
-
-
 COPIES = """\
 block
   type(tensor) :: copies(100000)
   integer :: i
-  is_full = .true.
+  call end_memory()
   do i = 1, size(copies)
     copies(i) = x
   end do
@@ -68,9 +55,10 @@ end block"""
     ],
 )
 def test_an_error_that_nobody_asks_for_ends_the_program(tmp_path, body, error):
-    source = tmp_path / "fails.f90"
-    lines = [MEMORY, "program fails", "use memory", "use dumbtorch", "type(tensor) :: x"]
-    lines += ["x = ones([2, 3])", body, "print *, 'lived'", "end program\n"]
-    source.write_text("\n".join(lines))
+    memory, source = tmp_path / "memory.c", tmp_path / "fails.f90"
+    lines = ["program fails", "use dumbtorch", "type(tensor) :: x", "x = ones([2, 3])", body]
+    memory.write_text(MEMORY)
+    run("cc", "-c", memory, "-o", made := tmp_path / "memory.o")
+    source.write_text("\n".join([*lines, "print *, 'lived'", "end program\n"]))
     with pytest.raises(AssertionError, match=f"ERROR STOP {error}"):
-        run(program(source))
+        run(program(made, source))

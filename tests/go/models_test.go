@@ -3,16 +3,34 @@
 package conformance
 
 import (
+	"os"
 	"testing"
 
 	dt "dumbtorch"
 )
 
 func TestModels(t *testing.T) {
-	tryModel(t, 208, dt.Must(dt.ModelsLenet(dt.ModelsLenetOptions{NumClasses: dt.P(3)})))
-	tryModel(t, 209, dt.Must(dt.ModelsResnet18(dt.ModelsResnet18Options{NumClasses: dt.P(3)})))
-	tryModel(t, 210, dt.Must(dt.ModelsMobilenetV2(dt.ModelsMobilenetV2Options{NumClasses: dt.P(3), Dropout: dt.P(0.3)})))
-	tryModel(t, 211, dt.Must(dt.ModelsVitB16(dt.ModelsVitB16Options{NumClasses: dt.P(3), ImageSize: dt.P(32), PatchSize: dt.P(16), NumLayers: dt.P(2), NumHeads: dt.P(2), HiddenDim: dt.P(8), MlpDim: dt.P(12), Dropout: 0.3})))
-	tryModel(t, 212, dt.Must(dt.ModelsGpt2(dt.ModelsGpt2Options{Vocabulary: dt.P(11), Context: dt.P(9), Width: dt.P(12), Layers: dt.P(2), Heads: dt.P(3), Dropout: dt.P(0.3)})))
-	tryModel(t, 213, dt.Must(dt.ModelsLstmLm(11, dt.ModelsLstmLmOptions{Width: dt.P(6), Hidden: dt.P(5), Layers: dt.P(2), Dropout: dt.P(0.3)})))
+	folder := os.Getenv("DT_LAYERS")
+	if folder == "" {
+		t.Skip("tests/conformance runs this")
+	}
+	tryModel(t, folder+"/208", dt.Must(dt.ModelsLenet(dt.ModelsLenetOptions{NumClasses: dt.P(3)})))
+	tryModel(t, folder+"/209", dt.Must(dt.ModelsResnet18(dt.ModelsResnet18Options{NumClasses: dt.P(3)})))
+	tryModel(t, folder+"/210", dt.Must(dt.ModelsMobilenetV2(dt.ModelsMobilenetV2Options{NumClasses: dt.P(3), Dropout: dt.P(0.3)})))
+	tryModel(t, folder+"/211", dt.Must(dt.ModelsVitB16(dt.ModelsVitB16Options{NumClasses: dt.P(3), ImageSize: dt.P(32), PatchSize: dt.P(16), NumLayers: dt.P(2), NumHeads: dt.P(2), HiddenDim: dt.P(8), MlpDim: dt.P(12), Dropout: 0.3})))
+	tryModel(t, folder+"/212", dt.Must(dt.ModelsGpt2(dt.ModelsGpt2Options{Vocabulary: dt.P(11), Context: dt.P(9), Width: dt.P(12), Layers: dt.P(2), Heads: dt.P(3), Dropout: dt.P(0.3)})))
+	tryModel(t, folder+"/213", dt.Must(dt.ModelsLstmLm(11, dt.ModelsLstmLmOptions{Width: dt.P(6), Hidden: dt.P(5), Layers: dt.P(2), Dropout: dt.P(0.3)})))
+}
+
+func tryModel(t *testing.T, row string, a_layer *dt.Module) {
+	file := func(name string) string { return row + name }
+	{
+		check(t, a_layer.Train(dt.ModuleTrainOptions{Mode: dt.P(false)}))
+		check(t, a_layer.Load(file(".state")))
+		_, a_inputs, err := dt.LoadCheckpoint(file(".in"))
+		check(t, err)
+		a_outputs, err := a_layer.ForwardOutputs(a_inputs)
+		check(t, err)
+		check(t, dt.SaveCheckpoint(file(".out"), []string{"1"}, []*dt.Tensor{a_outputs[0]}))
+	}
 }

@@ -4,7 +4,6 @@ package conformance
 import (
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -46,27 +45,6 @@ func expect(t *testing.T, x *dt.Tensor, dtype dt.Dtype, size []int, data []float
 			t.Fatalf("element %d: got %v, wanted %v", i, got, data[i])
 		}
 	}
-}
-
-// tryLayer applies the layer of a row of tests/layer_rows.py to the inputs in ROW.in, with the
-// parameters in ROW.state.
-func tryLayer(t *testing.T, row int, layer *dt.Module) {
-	folder, names := os.Getenv("DT_LAYERS"), []string{"1", "2", "3"}
-	if folder == "" {
-		t.Skip("tests/conformance/test_layers.py runs this")
-	}
-	path := fmt.Sprintf("%s/%d", folder, row)
-	check(t, layer.Load(path+".state"))
-	_, inputs, err := dt.LoadCheckpoint(path + ".in")
-	check(t, err)
-	outputs := dt.Must(layer.ForwardOutputs(inputs))
-	check(t, dt.SaveCheckpoint(path+".out", names[:len(outputs)], outputs))
-}
-
-// tryModel is the same of tests/model_rows.py, in evaluation.
-func tryModel(t *testing.T, row int, model *dt.Module) {
-	check(t, model.Train(dt.ModuleTrainOptions{Mode: dt.P(false)}))
-	tryLayer(t, row, model)
 }
 
 func TestErrorsAreValues(t *testing.T) {

@@ -1,18 +1,6 @@
 -- What the Lua tests are made of.
 local dt = require("dumbtorch")
 local check = {}
-local failures, current = 0, ""
-
-local function fail(text)
-  failures = failures + 1
-  io.stderr:write(current, ": ", text, "\n")
-end
-
-function check.case(name, body)
-  current = name
-  local ok, message = pcall(body)
-  if not ok then fail(tostring(message)) end
-end
 
 -- Tables are the same if their entries are.
 local function words(value)
@@ -32,9 +20,8 @@ end
 -- That a call fails, and its message has a text in it.
 function check.error(text, body, ...)
   local ok, message = pcall(body, ...)
-  if ok then error("expected the error '" .. text .. "'", 2) end
-  if not tostring(message):find(text, 1, true) then
-    error("expected the error '" .. text .. "', not '" .. tostring(message) .. "'", 2)
+  if ok or not tostring(message):find(text, 1, true) then
+    error("expected the error '" .. text .. "', not " .. tostring(message), 2)
   end
 end
 
@@ -53,11 +40,7 @@ end
 function check.finish()
   collectgarbage()
   collectgarbage()
-  if dt.live_handles() ~= 0 then fail(dt.live_handles() .. " handles are left") end
-  if failures > 0 then
-    io.stderr:write(failures, " failures\n")
-    os.exit(1)
-  end
+  check.same(dt.live_handles(), 0)
 end
 
 return check

@@ -6,70 +6,55 @@ local nn = dt.nn
 
 local function total(x) return x:sum():item() end
 
-check.case("numbers and fields", function()
+do -- numbers and fields
   local x = dt.ones({2, 3})
   check.same(dt.full({1}, 2.0).dtype, math.type and dt.float32 or dt.int64)
   check.error("a tensor has no field 'shpe'", function() return x.shpe end)
   check.error("a tensor has no field 'shpe' to set", function() x.shpe = 1 end)
   check.error("by the names of its fields, not by a table", function() nn.ReLU()[{}] = 1 end)
-end)
+end
 
-check.case("operators", function()
+do -- operators
   local x = dt.tensor({1, 2}, {dtype = dt.float32})
   check.same(#x, 2)
   check.same(x == x:view({2}), false)
   check.same(x == x, true)
   check.same(tostring(dt.tensor({1, 2})), "tensor([1, 2])")
-  check.same((7 % dt.tensor({3, -4})):tolist(), {1, -1})
-  check.same((7.5 % dt.tensor({3, -4})):tolist(), {1.5, -0.5})
-  local newer = "local x = ... return {x // 2, x & 3, 3 & x, x | 1, x ~ 1, x << 1, x >> 1, ~x," ..
-    "7 // x, 7 << x, 200 >> x}"
-  if not math.type then return end
-  local values = load(newer)(dt.tensor({5}))
-  for i, y in ipairs(values) do values[i] = y:item() end
-  check.same(values, {2, 1, 1, 5, 4, 10, 2, -6, 1, 224, 6})
-end)
+end
 
-check.case("indices", function()
+do -- indices
   local x = dt.ones({2, 3, 4})
   local function at(index) return x[index] end
   check.same(at("1, 1:").shape, {2, 4})
-  check.same(at({}).shape, {2, 3, 4})
   check.error("valid indices (got function)", at, {print})
   check.error("valid indices (got table)", at, {{n = 1}})
   check.error("tensor: an element is a string", dt.tensor, {"x"})
   check.error("expected sequence of length 0 at dim 1 (got 2)", dt.tensor, {{}, {1, 2}})
-  check.same(dt.tensor({{}, {}}).shape, {2, 0})
-end)
+end
 
-check.case("more elements than can be counted", function()
+do -- more elements than can be counted
   local data = {1, 1}
   for _ = 1, 60 do data = {data, data} end  -- 2 ^ 61, whose bytes overflow
   check.error("out of memory", dt.tensor, data)
   check.error("out of memory", dt.tensor, {{data, data}, {data, data}, {data, data}, {data, data}})
-end)
+end
 
-check.case("fields that are set, and what is in force", function()
+do -- fields that are set, and what is in force
   local x = dt.tensor({1, 2}, dt.float32, true)
   x.grad = dt.ones({2})
   check.same(total(x.grad), 2)
   x.grad = nil
   check.same(x.grad, nil)
-  local grads = dt.autograd.grad({(x * 3):sum()}, {x}, {false}) -- `false` is an absent tensor
-  check.same(total(grads[1]), 6)
   check.error("stop", dt.no_grad, function() error("stop") end)
   check.same(dt.is_grad_enabled(), true)
   check.error("stop", dt.autocast, "cpu", nil, function() error("stop") end)
   check.same(dt.ones({1, 1}):mm(dt.ones({1, 1})).dtype, dt.float32)
   check.same(nn.Sequential(nn.Linear(3, 2), nn.ReLU())(dt.ones({5, 3})).shape, {5, 2})
   check.same(dt.current_stream("cpu"):native(), 0)
-end)
+end
 
-check.case("errors in callbacks", function()
+do -- errors in callbacks
   local y = dt.ones({1}, {requires_grad = true})
-  local hook = y:register_hook(function() return 7 end)
-  check.error("'result' must be tensor, not number", y.backward, y * 1)
-  hook:remove()
   local problem = 7 -- any value can be an error, and comes back as it was
   y:register_hook(function() error(problem, 0) end)
   check.same(select(2, pcall(y.backward, y * 1)), 7)
@@ -80,9 +65,9 @@ check.case("errors in callbacks", function()
     check.same(ok, false)
     check.same(rawequal(got, problem), true)
   end
-end)
+end
 
-check.case("callbacks from a coroutine that is gone", function()
+do -- callbacks from a coroutine that is gone
   local x = dt.ones({1}, {requires_grad = true})
   local calls = 0
   coroutine.wrap(function()
@@ -91,9 +76,9 @@ check.case("callbacks from a coroutine that is gone", function()
   collectgarbage()
   coroutine.wrap(function() (x * 2):backward() end)()
   check.same(calls, 1)
-end)
+end
 
-check.case("a callback beside one that is refused is let go", function()
+do -- a callback beside one that is refused is let go
   local weak = setmetatable({}, {__mode = "v"})
   local function refused() -- whose locals are gone afterwards
     local tag = {}
@@ -108,9 +93,9 @@ check.case("a callback beside one that is refused is let go", function()
   collectgarbage()
   collectgarbage()
   check.same(weak.pack, nil)
-end)
+end
 
-check.case("a module that is loaded again", function()
+do -- a module that is loaded again
   local x, calls = dt.ones({1}, {requires_grad = true}), 0
   x:register_hook(function() calls = calls + 1 end)
   package.loaded.dumbtorch = nil
@@ -119,6 +104,6 @@ check.case("a module that is loaded again", function()
   collectgarbage()
   again.sum(x * 2):backward()
   check.same(calls, 1)
-end)
+end
 
 check.finish()

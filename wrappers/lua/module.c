@@ -22,7 +22,6 @@ typedef lua_State dtt_state;
 /* ---- the registry, by addresses. What a callback needs is there: looking it up takes no memory.
  */
 
-/* A function of Lua's lies under the address of what is kept of it. */
 static const char run_key, keeper_key, pending_key;
 
 static void get(lua_State* L, const void* key) {
@@ -75,10 +74,7 @@ static int collect(lua_State* L) {
 /* ---- functions of Lua's */
 
 static void dtt_forget(lua_State* L, const dtt_kept* kept) {
-  get(L, kept);
-  lua_pushnil(L);
-  lua_isnil(L, -2) ? lua_pop(L, 1) : set(L, kept); /* a key that is not there may take memory */
-  lua_pop(L, 1);
+  luaL_unref(L, LUA_REGISTRYINDEX, (int)kept->id);
 }
 
 static int close_state(lua_State* L) {
@@ -89,14 +85,12 @@ static int close_state(lua_State* L) {
 /* The function in a slot as user data. */
 static void* keep(lua_State* L, int slot) {
   dtt_kept* k;
-  get(L, &keeper_key);
-  k = dtt_keep_function(L, (dtt_keeper*)lua_touserdata(L, -1));
-  lua_pop(L, 1);
-  if (!k) luaL_error(L, "out of memory");
-  k->is_let_go = 1; /* if `set` runs out of memory, the next sweep frees it */
+  int id;
   lua_pushvalue(L, slot);
-  set(L, k);
-  k->is_let_go = 0;
+  id = luaL_ref(L, LUA_REGISTRYINDEX);
+  get(L, &keeper_key);
+  k = dtt_keep_function(L, (dtt_keeper*)lua_touserdata(L, -1), id);
+  lua_pop(L, 1);
   return k;
 }
 
@@ -112,16 +106,6 @@ static const char* dtt_next_name(lua_State* L, int slot, int is_first, int* valu
   return lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
 }
 
-/* Whole reals are integers where integers are asked for; up to Lua 5.2 all numbers are reals. */
-static int to_integer(lua_State* L, int slot, const dtt_item* item, int64_t* out) {
-  const double f = lua_tonumber(L, slot);
-  *out = (int64_t)lua_tointeger(L, slot);
-  if (lua_isinteger(L, slot)) return 1;
-  if (!(f >= -9223372036854775808.0 && f < 9223372036854775808.0)) return 0;
-  *out = (int64_t)f;
-  return (LUA_VERSION_NUM < 503 || item->kind == DTT_I64) && (double)*out == f;
-}
-
 static dtt_given dtt_look(lua_State* L, const dtt_item* item, int slot) {
   const int type = lua_type(L, slot);
   dtt_given v = {DTT_POINTER, {0}, 0, NULL, lua_typename(L, type)};
@@ -134,16 +118,18 @@ static dtt_given dtt_look(lua_State* L, const dtt_item* item, int slot) {
   } else if (type == LUA_TBOOLEAN) {
     v.kind = DTT_BOOL;
     v.value.i = lua_toboolean(L, slot);
+  } else if (lua_isinteger(L, slot)) {
+    v.kind = DTT_I64;
+    v.value.i = (int64_t)lua_tointeger(L, slot);
   } else if (type == LUA_TNUMBER) {
-    v.kind = to_integer(L, slot, item, &v.value.i) ? DTT_I64 : DTT_F64;
-    if (v.kind == DTT_F64) v.value.f = lua_tonumber(L, slot);
+    dtt_look_at_real(&v, item, lua_tonumber(L, slot), LUA_VERSION_NUM < 503);
   } else if (type == LUA_TSTRING) {
     v.kind = DTT_STR;
     v.value.p = (void*)lua_tolstring(L, slot, &n);
     v.n = (int64_t)n;
   } else if (type == LUA_TFUNCTION) {
     v.kind = DTT_CALLBACK;
-    if (item->kind == DTT_CALLBACK) v.value.p = keep(L, slot);
+    if (item->kind == DTT_CALLBACK && !(v.value.p = keep(L, slot))) luaL_error(L, "out of memory");
   }
   return v;
 }
@@ -257,7 +243,7 @@ static int invoke(lua_State* L) {
 
 static int run_callback(lua_State* L) {
   dtt_frame* f = (dtt_frame*)lua_touserdata(L, 1);
-  get(L, (void*)f->user_data);
+  lua_rawgeti(L, LUA_REGISTRYINDEX, (int)((const dtt_kept*)f->user_data)->id);
   dtt_take_given(L, f);
   lua_call(L, f->callback->n_args, f->callback->n_results);
   if (f->callback->n_results) dtt_give_result(L, f, lua_gettop(L));

@@ -5,7 +5,7 @@ local row, metatables, collect, live_handles = ...
 
 local classes = {}
 for name, meta in pairs(metatables) do
-  classes[name] = {meta = meta, method = {}, property = {}, operator = {}, reflected = {}}
+  classes[name] = {meta = meta, method = {}, property = {}, operator = {}}
 end
 
 -- torch, torch.nn, torch.nn.functional, ...
@@ -23,13 +23,7 @@ for i = 0, math.huge do
   local how, where, name, f = row(i)
   if not how then break end
   local places = classes[where] and classes[where][how] or space(where)
-  local key = keywords[name] and name .. "_" or name -- repeat_
-  if how == "reflected" then
-    places[key] = places[key] or {}
-    table.insert(places[key], f)
-  else
-    places[key] = f or name -- a word stands for itself
-  end
+  places[keywords[name] and name .. "_" or name] = f or name -- repeat_; a word stands for itself
 end
 torch.nn.functional = torch.functional
 
@@ -47,23 +41,9 @@ local events = {
   and_ = "__band", or_ = "__bor", xor = "__bxor", invert = "__bnot",
 }
 
--- number OP x, by the functions of rows "reflected".
-local function reflect(x, number, f, g, h)
-  if not g then return f(x, number) end
-  local y = g(f(x), number)
-  return h and h(y, x) or y
-end
-
--- An operator that knows where the object stands.
-local function overloaded(meta, operator, forward, reflected)
-  if operator == "neg" or operator == "invert" then -- Lua passes the operand twice
-    return function(a) return forward(a) end
-  end
-  if not reflected then return forward end
-  return function(a, b)
-    if getmetatable(a) == meta then return forward(a, b) end
-    return reflect(b, a, reflected[1], reflected[2], reflected[3])
-  end
+-- Lua passes the operand twice.
+local function unary(forward)
+  return function(a) return forward(a) end
 end
 
 for name, class in pairs(classes) do
@@ -94,8 +74,8 @@ for name, class in pairs(classes) do
   end
 
   for operator, forward in pairs(class.operator) do
-    local reflected = class.reflected[operator]
-    meta[events[operator] or operator] = overloaded(meta, operator, forward, reflected)
+    local is_unary = operator == "neg" or operator == "invert"
+    meta[events[operator] or operator] = is_unary and unary(forward) or forward
   end
   meta.__name, meta.__gc, meta.__close = name, collect, collect
 end

@@ -30,6 +30,17 @@ static void dtt_put(dtt_state* L, int64_t k);
 
 static __thread dtt_pressure dtt_pressed;
 
+/* A real number. A whole one is an integer where integers are asked for, or where the language has
+ * but reals. */
+static inline void dtt_look_at_real(dtt_given* v, const dtt_item* item, double f, int only_reals) {
+  const int fits = f >= -9223372036854775808.0 && f < 9223372036854775808.0;
+  v->kind = DTT_F64;
+  v->value.f = f;
+  if (!fits || (double)(int64_t)f != f || !(only_reals || item->kind == DTT_I64)) return;
+  v->kind = DTT_I64;
+  v->value.i = (int64_t)f;
+}
+
 /* The last argument may hold others by name. */
 static inline int dtt_holds_names(dtt_state* L, int slot) {
   int value;
@@ -463,6 +474,7 @@ static inline void dtt_release_given(dtt_frame* f) {
 
 typedef struct dtt_kept {
   struct dtt_kept* next;
+  int64_t id;    /* of the function in the language */
   void* runner;  /* what runs it in the language; NULL when the state is closed */
   int is_let_go; /* by one of the two; the other one frees this */
 } dtt_kept;
@@ -503,11 +515,17 @@ static inline int64_t dtt_sweep(dtt_state* L, dtt_keeper* keeper, int is_closing
   return left;
 }
 
-/* The user data of a function that the state keeps from now on; NULL if memory runs out. */
-static inline dtt_kept* dtt_keep_function(dtt_state* L, dtt_keeper* keeper) {
+/* The user data of a function that the state keeps from now on. NULL if memory runs out: the state
+ * has forgotten the function. */
+static inline dtt_kept* dtt_keep_function(dtt_state* L, dtt_keeper* keeper, int64_t id) {
   dtt_kept* k = (dtt_kept*)calloc(1, sizeof *k);
-  if (!k) return NULL;
+  if (!k) {
+    const dtt_kept none = {NULL, id, NULL, 0};
+    dtt_forget(L, &none);
+    return NULL;
+  }
   if (keeper->until_swept-- <= 0) keeper->until_swept = dtt_sweep(L, keeper, 0);
+  k->id = id;
   k->runner = keeper->runner;
   k->next = keeper->first;
   keeper->first = k;

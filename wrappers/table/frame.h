@@ -312,6 +312,38 @@ static inline dt_status dtt_call(dtt_frame* f) {
   return status;
 }
 
+/* ---- operators: both operands have four cells */
+
+static inline dt_status dtt_apply(const dtt_function* function, const dtt_cell* x,
+                                  const dtt_cell* other, dtt_cell* result) {
+  dtt_cell args[DTT_MAX_CELLS];
+  memcpy(args, function->initial, function->n_cells * sizeof *args);
+  args[0] = *x;
+  if (other) memcpy(args + function->args[1].cell, other, 4 * sizeof *other);
+  return function->call(args, result);
+}
+
+/* x OP other by `forward`; number OP x by one function after the other: f(x, number) where there is
+ * one, g(f(x), number) where there are two, h(g(f(x), number), x) where there are three. */
+static inline dt_status dtt_operate(const dtt_function* forward,
+                                    const dtt_function* const* reflected, const dtt_cell* a,
+                                    dtt_cell* result) {
+  const dtt_cell* x = a + 4;
+  dtt_cell made = *x, next;
+  dt_status status = DT_STATUS_OK;
+  int i;
+  if (a->p) return dtt_apply(forward, a, a + 4, result);
+  for (i = 0; !status && reflected[i]; i++) {
+    const dtt_cell* other = i == 2 ? x : i == 1 || !reflected[1] ? a : NULL;
+    next.p = NULL;
+    status = dtt_apply(reflected[i], &made, other, &next);
+    if (i) dt_tensor_release((dt_tensor*)made.p);
+    made = next;
+  }
+  *result = made;
+  return status;
+}
+
 /* For collectors that want to know what a pointer points to, a handle is a number. */
 static inline void dtt_release(uint64_t handle) {
   dt_handle_release((void*)(uintptr_t)handle);

@@ -16995,6 +16995,108 @@ static const dtt_item items_821[] = {
 };
 static const dtt_function function_tensor_to_array = {"to_array", call_tensor_to_array, items_821, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
+static dt_status operate_add(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_add, NULL};
+  return dtt_operate(&function_add, reflected, a, r);
+}
+static const dtt_function operator_add = {"add", operate_add, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_sub(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_rsub, NULL};
+  return dtt_operate(&function_sub, reflected, a, r);
+}
+static const dtt_function operator_sub = {"sub", operate_sub, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_mul(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_mul, NULL};
+  return dtt_operate(&function_mul, reflected, a, r);
+}
+static const dtt_function operator_mul = {"mul", operate_mul, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_div(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_reciprocal, &function_mul, NULL};
+  return dtt_operate(&function_div, reflected, a, r);
+}
+static const dtt_function operator_div = {"div", operate_div, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_floor_divide(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_floor_divide, NULL};
+  return dtt_operate(&function_floor_divide, reflected, a, r);
+}
+static const dtt_function operator_floor_divide = {"floor_divide", operate_floor_divide, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_remainder(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_remainder, NULL};
+  return dtt_operate(&function_remainder, reflected, a, r);
+}
+static const dtt_function operator_remainder = {"remainder", operate_remainder, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_eq(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_eq, NULL};
+  return dtt_operate(&function_eq, reflected, a, r);
+}
+static const dtt_function operator_eq = {"eq", operate_eq, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_ne(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_ne, NULL};
+  return dtt_operate(&function_ne, reflected, a, r);
+}
+static const dtt_function operator_ne = {"ne", operate_ne, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_lt(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_gt, NULL};
+  return dtt_operate(&function_lt, reflected, a, r);
+}
+static const dtt_function operator_lt = {"lt", operate_lt, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_le(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_ge, NULL};
+  return dtt_operate(&function_le, reflected, a, r);
+}
+static const dtt_function operator_le = {"le", operate_le, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_gt(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_lt, NULL};
+  return dtt_operate(&function_gt, reflected, a, r);
+}
+static const dtt_function operator_gt = {"gt", operate_gt, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_ge(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_le, NULL};
+  return dtt_operate(&function_ge, reflected, a, r);
+}
+static const dtt_function operator_ge = {"ge", operate_ge, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_bitwise_and(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_bitwise_and, NULL};
+  return dtt_operate(&function_bitwise_and, reflected, a, r);
+}
+static const dtt_function operator_bitwise_and = {"bitwise_and", operate_bitwise_and, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_bitwise_or(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_bitwise_or, NULL};
+  return dtt_operate(&function_bitwise_or, reflected, a, r);
+}
+static const dtt_function operator_bitwise_or = {"bitwise_or", operate_bitwise_or, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_bitwise_xor, NULL};
+  return dtt_operate(&function_bitwise_xor, reflected, a, r);
+}
+static const dtt_function operator_bitwise_xor = {"bitwise_xor", operate_bitwise_xor, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_bitwise_left_shift, NULL};
+  return dtt_operate(&function_bitwise_left_shift, reflected, a, r);
+}
+static const dtt_function operator_bitwise_left_shift = {"bitwise_left_shift", operate_bitwise_left_shift, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
+static dt_status operate_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
+  static const dtt_function *const reflected[] = {&function_zeros_like, &function_add, &function_bitwise_right_shift, NULL};
+  return dtt_operate(&function_bitwise_right_shift, reflected, a, r);
+}
+static const dtt_function operator_bitwise_right_shift = {"bitwise_right_shift", operate_bitwise_right_shift, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
+
 static const dtt_item items_822[] = {
   {"data", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
@@ -18735,51 +18837,25 @@ static __attribute__((unused)) const dtt_name dtt_names[] = {
   {"operator", "tensor", "matmul", &function_matmul},
   {"operator", "tensor", "neg", &function_neg},
   {"operator", "tensor", "abs", &function_abs},
-  {"operator", "tensor", "add", &function_add},
-  {"reflected", "tensor", "add", &function_add},
-  {"operator", "tensor", "sub", &function_sub},
-  {"reflected", "tensor", "sub", &function_rsub},
+  {"operator", "tensor", "add", &operator_add},
+  {"operator", "tensor", "sub", &operator_sub},
   {"operator", "tensor", "rsub", &function_rsub},
-  {"operator", "tensor", "mul", &function_mul},
-  {"reflected", "tensor", "mul", &function_mul},
-  {"operator", "tensor", "truediv", &function_div},
-  {"reflected", "tensor", "truediv", &function_reciprocal},
-  {"reflected", "tensor", "truediv", &function_mul},
-  {"operator", "tensor", "floordiv", &function_floor_divide},
-  {"reflected", "tensor", "floordiv", &function_zeros_like},
-  {"reflected", "tensor", "floordiv", &function_add},
-  {"reflected", "tensor", "floordiv", &function_floor_divide},
-  {"operator", "tensor", "mod", &function_remainder},
-  {"reflected", "tensor", "mod", &function_zeros_like},
-  {"reflected", "tensor", "mod", &function_add},
-  {"reflected", "tensor", "mod", &function_remainder},
+  {"operator", "tensor", "mul", &operator_mul},
+  {"operator", "tensor", "truediv", &operator_div},
+  {"operator", "tensor", "floordiv", &operator_floor_divide},
+  {"operator", "tensor", "mod", &operator_remainder},
   {"operator", "tensor", "pow", &function_pow},
-  {"operator", "tensor", "eq", &function_eq},
-  {"reflected", "tensor", "eq", &function_eq},
-  {"operator", "tensor", "ne", &function_ne},
-  {"reflected", "tensor", "ne", &function_ne},
-  {"operator", "tensor", "lt", &function_lt},
-  {"reflected", "tensor", "lt", &function_gt},
-  {"operator", "tensor", "le", &function_le},
-  {"reflected", "tensor", "le", &function_ge},
-  {"operator", "tensor", "gt", &function_gt},
-  {"reflected", "tensor", "gt", &function_lt},
-  {"operator", "tensor", "ge", &function_ge},
-  {"reflected", "tensor", "ge", &function_le},
-  {"operator", "tensor", "and", &function_bitwise_and},
-  {"reflected", "tensor", "and", &function_bitwise_and},
-  {"operator", "tensor", "or", &function_bitwise_or},
-  {"reflected", "tensor", "or", &function_bitwise_or},
-  {"operator", "tensor", "xor", &function_bitwise_xor},
-  {"reflected", "tensor", "xor", &function_bitwise_xor},
-  {"operator", "tensor", "lshift", &function_bitwise_left_shift},
-  {"reflected", "tensor", "lshift", &function_zeros_like},
-  {"reflected", "tensor", "lshift", &function_add},
-  {"reflected", "tensor", "lshift", &function_bitwise_left_shift},
-  {"operator", "tensor", "rshift", &function_bitwise_right_shift},
-  {"reflected", "tensor", "rshift", &function_zeros_like},
-  {"reflected", "tensor", "rshift", &function_add},
-  {"reflected", "tensor", "rshift", &function_bitwise_right_shift},
+  {"operator", "tensor", "eq", &operator_eq},
+  {"operator", "tensor", "ne", &operator_ne},
+  {"operator", "tensor", "lt", &operator_lt},
+  {"operator", "tensor", "le", &operator_le},
+  {"operator", "tensor", "gt", &operator_gt},
+  {"operator", "tensor", "ge", &operator_ge},
+  {"operator", "tensor", "and", &operator_bitwise_and},
+  {"operator", "tensor", "or", &operator_bitwise_or},
+  {"operator", "tensor", "xor", &operator_bitwise_xor},
+  {"operator", "tensor", "lshift", &operator_bitwise_left_shift},
+  {"operator", "tensor", "rshift", &operator_bitwise_right_shift},
   {"operator", "tensor", "invert", &function_bitwise_not},
   {"method", "tensor_list", "len", &function_tensor_list_len},
   {"method", "tensor_list", "get", &function_tensor_list_get},

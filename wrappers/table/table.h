@@ -89,9 +89,8 @@ typedef struct dtt_function {
 
 /* Where users find a function, for languages that make their names while they run. `how` is
  *   "method", "property" of a class: x.relu(), x.shape;
- *   "operator" of a class, by Python's special methods: "add";
- *   "reflected" of a class, for number OP object: f(object, number), g(f(object), number) where
- *     there are two rows, or h(g(f(object), number), object) where there are three;
+ *   "operator" of a class, by Python's special methods: "add" takes the object and a number in
+ *     either order;
  *   "function" of a namespace, "torch.nn.functional" being called "functional";
  *   "word" of a namespace: a name that stands for itself, a dtype's. */
 typedef struct dtt_name {

@@ -41,12 +41,12 @@ constexpr SoftmaxOp kLogSoftmax = {op::log_softmax, op::log_softmax_backward, "L
 
 // The kernels' operands, all of one shape, as dense rows if all are; a number is one of one
 // element.
-struct Lines {
+struct SoftmaxRows {
   bool is_dense = true;
   int64_t n = 1, rows = 1;
   int dim = 0;
 
-  Lines(std::initializer_list<const Tensor*> operands, int along) {
+  SoftmaxRows(std::initializer_list<const Tensor*> operands, int along) {
     const Tensor& x = **operands.begin();
     if (x.ndim() > 0) n = x.size(along);
     rows = n == 0 ? 0 : x.numel() / n;
@@ -82,7 +82,7 @@ void in_parts(int op, const View& x, int dim, const Work& work) {
 Tensor gradient(const SoftmaxOp& op, const BackwardCall& b, const Tensor& y, int dim) {
   if (b.create_graph) return op.formula(b.grad(), y, dim);
   const Tensor gx = make_empty(y.sizes(), y.dtype(), y.device());
-  const Lines lines({&gx, &b.grad(), &y}, dim);
+  const SoftmaxRows lines({&gx, &b.grad(), &y}, dim);
   const View to = lines.view(gx), g = lines.view(b.grad()), result = lines.view(y);
   in_parts(op.backward_op.number, g, lines.dim, [&](const auto& part) {
     SoftmaxBackwardCall call;
@@ -113,7 +113,7 @@ Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype)
   check_softmax(x, op_name(op.op.number), d);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   const Tensor source = is_scattered(x, d) ? contiguous(x.detach()) : x;
-  const Lines lines({&y, &source}, d);
+  const SoftmaxRows lines({&y, &source}, d);
   const View to = lines.view(y), from = lines.view(source);
   in_parts(op.op.number, from, lines.dim, [&](const auto& part) {
     SoftmaxCall call;
