@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from . import _ops
 from ._tensor_type import TensorBase
-from ._types import bool_
+from ._types import bool_, uint8
+from ._warning import warn_once
 
 
 def sort(input, dim=-1, descending=False, *, stable=None, axis=None, out=None):
@@ -54,6 +55,18 @@ def unravel_index(indices, shape):
     if not isinstance(shape, (int, list, tuple)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     return _ops.unravel_index(indices, shape)
+
+
+def condition(x):
+    """The condition of where."""
+    if isinstance(x, TensorBase) and x.dtype is uint8:
+        warn_once(
+            "byte condition",
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            stacklevel=4,
+        )
+    return x
 
 
 FUNCTIONS = {f.__name__: f for f in (sort, narrow, linspace, logspace, unravel_index)}

@@ -109,11 +109,25 @@ def fill(input, value):
 
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
-    shapes = [(s,) if isinstance(s, int) else s for s in shapes]
-    if any(size < 0 for shape in shapes for size in shape):
-        raise ValueError("Attempting to broadcast a dimension with negative length!")
-    views = [_ops.expand(_ops.zeros(()), s) for s in shapes]
-    return _ops.broadcast_tensors(views)[0].shape if views else Size()
+    shapes = [Size((s,) if isinstance(s, int) else s) for s in shapes]
+    out = [1] * max(map(len, shapes), default=0)
+    for number, shape in enumerate(shapes):
+        for place, size in zip(_range(-1, -len(shape) - 1, -1), reversed(shape), strict=True):
+            _meet(out, place, size, number, shape)
+    return Size(out)
+
+
+def _meet(out: list, place: int, size: int, number: int, shape) -> None:
+    """One size among those that the shapes before have left."""
+    if out[place] == 1:
+        if size < 0:
+            raise ValueError("Attempting to broadcast a dimension with negative length!")
+        out[place] = size
+    elif size not in (1, out[place]):
+        raise RuntimeError(
+            f"Attempting to broadcast a dimension of length {size} at {place}! Mismatching argument at "
+            f"index {number} had {tuple(shape)}; but expected shape should be broadcastable to {out}"
+        )
 
 
 _MODES = {

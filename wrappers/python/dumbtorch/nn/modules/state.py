@@ -10,9 +10,11 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
 from functools import partial
 
+from ... import __future__ as _future
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import Hooks, RemovableHandle, add_hook, hooks_of
+from ...utils.swap import swap_tensors
 from ..parameter import Parameter, is_lazy
 
 
@@ -195,6 +197,7 @@ class StateDict:
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, local_metadata), which may change the dict."""
+        hook._from_public_api = True  # as PyTorch marks those that return nothing
         return add_hook(self._state_dict_hooks, (hook, False))
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
@@ -289,7 +292,12 @@ def _misfit(name: str, tensor, value) -> str:
 
 
 def _load(module, name: str, tensor, value, assign: bool) -> None:
-    if not assign:
+    if _future.get_swap_module_params_on_conversion():
+        new = tensor.module_load(value, assign=assign)
+        if isinstance(tensor, Parameter) and not isinstance(new, Parameter):
+            new = Parameter(new, tensor.requires_grad)
+        swap_tensors(tensor, new)
+    elif not assign:
         tensor.copy_(value)
     elif name in module._parameters:
         module._parameters[name] = (
