@@ -10,6 +10,7 @@ from ._out import into
 from ._runtime import placed
 from ._types import Size, float64
 from ._types import device as Device
+from ._warning import warn_once
 
 
 def is_inference(input):
@@ -44,6 +45,11 @@ def range(
     requires_grad=False,
 ):
     """arange with the end in it, of floats unless another dtype is named."""
+    warn_once(
+        "range",
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+    )
     if out is not None:
         return into(out, range, start, end, step, dtype=dtype, device=device)
     if end is None:
@@ -99,6 +105,11 @@ def get_device_module(device=None):
 
 def chain_matmul(*matrices):
     """Product of several matrices, in the order that takes the fewest multiplications."""
+    warn_once(
+        "chain_matmul",
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
+    )
     return _ops.chain_matmul(matrices)
 
 

@@ -13,6 +13,13 @@ from ._types import bool_, int64, uint8
 from ._warning import warn_once
 
 
+def _is_tuple(index) -> bool:
+    """Whether it is a list of parts, as PyTorch takes those that hold more than numbers."""
+    return index.__class__ is list and any(
+        i is None or i is Ellipsis or isinstance(i, slice) for i in index
+    )
+
+
 def get(x, index):
     """x[index]."""
     if index.__class__ is int:
@@ -94,7 +101,7 @@ def _apply(x, index):
     mask of k dimensions is one entry that stands for k dimensions.
     """
     items, used, ndim = [], 0, x.ndim
-    for item in index if isinstance(index, tuple) else (index,):
+    for item in index if isinstance(index, tuple) or _is_tuple(index) else (index,):
         dims = _DIMS_OF_PLAIN.get(item.__class__)
         if dims is None:
             item = _item(item)

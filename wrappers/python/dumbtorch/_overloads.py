@@ -522,9 +522,9 @@ def _listed(tensors) -> tuple:
     return tensors[0] if is_list else tensors
 
 
-def meshgrid(*tensors, indexing="ij"):
-    """The coordinates of a grid: for each vector a tensor that changes along one dimension."""
-    return _ops.meshgrid(_listed(tensors), indexing)
+def meshgrid(*tensors, indexing=None):
+    """The coordinates of a grid: for each vector a tensor that changes along one dimension; by default "ij"."""
+    return _ops.meshgrid(_listed(tensors), _checked.indexing(indexing))
 
 
 def broadcast_tensors(*tensors):

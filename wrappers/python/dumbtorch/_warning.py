@@ -13,3 +13,20 @@ def warn_once(about: str, message: str, stacklevel: int = 3) -> None:
     if always or about not in _given:
         _given.add(about)
         warnings.warn(message, UserWarning, stacklevel=stacklevel)
+
+
+def warn_each(message: str, category=UserWarning) -> None:
+    """Warns each time that a function, or a class, is used."""
+    warnings.warn(message, category, stacklevel=3)
+
+
+def warn_of_cycle() -> None:
+    """Of a backward that records itself."""
+    warn_once(
+        "create_graph",
+        "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
+        "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
+        "have to use this function, make sure to reset the .grad fields of your parameters to None after use to break "
+        "the cycle and avoid the leak.",
+        stacklevel=4,
+    )

@@ -8,6 +8,7 @@ import warnings
 from .. import _grouped, _missing, _ops, _overloads
 from .._out import into
 from .._tensor_type import TensorBase
+from .._warning import warn_each
 
 __getattr__ = _missing.getattr_of(__name__)
 
@@ -211,18 +212,24 @@ def interpolate(
     )
 
 
+_OLDER = "`nn.functional.{}` is deprecated. Use `nn.functional.interpolate` instead."
+
+
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The older name of interpolate."""
+    warn_each(_OLDER.format("upsample"))
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """interpolate to the nearest element."""
+    warn_each(_OLDER.format("upsample_nearest"))
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """interpolate in two dimensions, with the corners' centres aligned."""
+    warn_each(_OLDER.format("upsample_bilinear"))
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 
