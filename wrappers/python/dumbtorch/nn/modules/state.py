@@ -179,9 +179,9 @@ class StateDict:
             else:
                 missing_keys += [extra] * strict
             own[_EXTRA] = None
+        _put_off(state_dict, writes, at_once)
         if strict:
             unexpected_keys += [key for key in state_dict if self._is_unknown(key, prefix, own)]
-        _put_off(state_dict, writes, at_once)
 
     def _is_unknown(self, key: str, prefix: str, own: dict) -> bool:
         if not key.startswith(prefix):
