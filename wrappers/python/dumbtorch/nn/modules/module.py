@@ -94,6 +94,10 @@ class Module(StateDict):
 
     # ---- attributes
 
+    def __setstate__(self, state: dict) -> None:
+        """Takes what a pickle or a copy has kept."""
+        self.__dict__.update(state)
+
     def __getattr__(self, name):
         # Called only for what is not an ordinary attribute.
         state = self.__dict__
@@ -496,13 +500,16 @@ def _convert(p: Parameter, function, place: str) -> Parameter:
         if grad is not None:
             out.grad = _gradient(grad, function)
         return out
-    if _ops.tensor_is_set_to(value, p) and value.dtype is p.dtype:
-        return p
-    _ops.tensor_set_data(p, value)
+    _look_at(p, value)
     if grad is not None:  # it stays the same tensor, with its place in a graph
         with no_grad():
-            _ops.tensor_set_data(grad, function(grad))
+            _look_at(grad, function(grad))
     return p
+
+
+def _look_at(tensor, value) -> None:
+    if not _ops.tensor_is_set_to(value, tensor) or value.dtype is not tensor.dtype:
+        _ops.tensor_set_data(tensor, value)
 
 
 def _gradient(grad, function):

@@ -19,7 +19,8 @@ def _gradients(parameters) -> list:
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales gradients so that their norm together is at most max_norm; gives the norm before."""
-    return _ops.clip_grad_norm_(_list(parameters), max_norm, norm_type, bool(error_if_nonfinite))
+    order, refuses = float(norm_type), bool(error_if_nonfinite)
+    return _ops.clip_grad_norm_(_list(parameters), float(max_norm), order, refuses)
 
 
 def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
