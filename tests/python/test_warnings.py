@@ -20,6 +20,8 @@ WARNED = [
     "t.nn.functional.upsample_bilinear(x[None, None], 4)", "t.nn.utils.weight_norm(t.nn.Linear(1, 1))",
     "t.nn.utils.clip_grad_norm(t.nn.Parameter(v), 1)", "t.cuda.amp.autocast()", "t.cuda.amp.GradScaler()",
     "t.cpu.amp.autocast()", "t.cpu.amp.GradScaler()",
+    *(f"t.nn.functional.{name}_loss(x, v)" for name in ("mse", "l1", "smooth_l1", "huber")),
+    *(f"t.nn.functional.{name}_loss(x, v.expand(2, 2))" for name in ("mse", "l1", "smooth_l1", "huber")),
     "t.utils.checkpoint.checkpoint(t.exp, t.ones(2, requires_grad=True))",
     "t.utils.checkpoint.checkpoint(t.exp, t.ones(2, requires_grad=True), use_reentrant=False)",
     "t.utils.checkpoint.checkpoint_sequential([t.exp, t.exp], 1, t.ones(2, requires_grad=True))",
@@ -39,6 +41,18 @@ def test_what_is_warned_of(text, both):
         if t is dt:
             assert {w.filename for w in seen[:1]} <= {"<string>"}  # the line that did it
         return [(w.category, str(w.message).partition(" (Triggered")[0]) for w in seen]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+@pytest.mark.parametrize("name", ["MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"])
+def test_layers_of_losses(name, both):
+    def run(t):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            getattr(t.nn, name)()(t.ones(2, 1), t.ones(2))
+        return [(w.category, str(w.message)) for w in seen]
 
     mine, theirs = both(run)
     assert mine == theirs

@@ -30,3 +30,12 @@ def warn_of_cycle() -> None:
         "the cycle and avoid the leak.",
         stacklevel=4,
     )
+
+
+def warn_of_sizes(input, target) -> None:
+    """Of a loss whose tensors broadcast."""
+    warnings.warn(
+        f"Using a target size ({target.shape}) that is different to the input size ({input.shape}). This will likely "
+        "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=3,
+    )
