@@ -10,7 +10,7 @@ import sys
 from . import _ops
 from ._tensor_type import TensorBase
 from ._types import bool_, int64, uint8
-from ._warning import warn_once
+from ._warning import warn_each
 
 
 def _is_tuple(index) -> bool:
@@ -65,8 +65,7 @@ def _looked_at(indices):
     """Tensors as indices, of which those of bytes are warned of."""
     for i in indices:
         if i is not None and i.dtype is uint8:
-            warn_once(
-                "byte index",
+            warn_each(
                 "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
                 stacklevel=4,
             )

@@ -15,9 +15,9 @@ def warn_once(about: str, message: str, stacklevel: int = 3) -> None:
         warnings.warn(message, UserWarning, stacklevel=stacklevel)
 
 
-def warn_each(message: str, category=UserWarning) -> None:
+def warn_each(message: str, category=UserWarning, stacklevel: int = 3) -> None:
     """Warns each time that a function, or a class, is used."""
-    warnings.warn(message, category, stacklevel=3)
+    warnings.warn(message, category, stacklevel=stacklevel)
 
 
 def warn_of_cycle() -> None:

@@ -197,11 +197,16 @@ class StateDict:
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, local_metadata), which may change the dict."""
-        hook._from_public_api = True  # as PyTorch marks those that return nothing
+        hook._from_public_api = True  # it cannot be one that returns a dict as well
         return add_hook(self._state_dict_hooks, (hook, False))
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
         """The same; what the hook returns replaces the dict."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
         return add_hook(self._state_dict_hooks, (hook, True))
 
     def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
