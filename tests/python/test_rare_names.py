@@ -124,7 +124,9 @@ TEXTS = [
     "t.arange(3.).narrow(0, t.tensor([0]), 1)", "t.narrow(t.arange(3.), 0, t.tensor(1), 1)",
     "t.narrow(t.arange(3.), 0, t.tensor(1.), 1)", "t.narrow(t.arange(3.), 0, t.tensor(True), 1)",
     "t.unravel_index(t.tensor([3]), t.tensor([2, 3]))", "t.unravel_index(t.tensor([3]), 4)",
-    "t.unravel_index(t.tensor([3]), (2, 2))", "t.linspace(t.tensor([1., 2]), 3, 4)", "t.linspace(1, t.ones(1), 4)",
+    "t.unravel_index(t.tensor([3]), (2, 2))", "t.unravel_index(t.tensor(1), (2, 2.0))",
+    "t.unravel_index(t.tensor(1), (None,))",
+    "t.linspace(t.tensor([1., 2]), 3, 4)", "t.linspace(1, t.ones(1), 4)",
     "t.linspace(t.ones(1), t.ones(1, 1), 4)", "t.linspace(t.tensor(1.), 3, 4)", "t.logspace(t.ones(1), 3, 4)",
     "t.logspace(t.tensor(1.), t.tensor(2.), 3, 2)",
     # storages as others

@@ -54,6 +54,9 @@ def unravel_index(indices, shape):
     """The coordinates of positions in a shape, which is one number or several: a tensor for each dimension."""
     if not isinstance(shape, (int, list, tuple)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for size in () if isinstance(shape, int) else shape:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
     return _ops.unravel_index(indices, shape)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 
 from ... import __future__ as _future
@@ -197,7 +198,8 @@ class StateDict:
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, local_metadata), which may change the dict."""
-        hook._from_public_api = True  # it cannot be one that returns a dict as well
+        with suppress(AttributeError):  # of a method
+            hook._from_public_api = True  # it cannot be one that returns a dict as well
         return add_hook(self._state_dict_hooks, (hook, False))
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
