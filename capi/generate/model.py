@@ -218,6 +218,7 @@ class Function:
     inplace_argument: bool = False  # Python's functional.NAME(..., inplace=True) is NAME_
     gives_back: bool = False  # it may return its first argument, or one of its list, itself
     takes_out: bool = False  # Python's functional.NAME has `out=`, which all of `torch` have
+    same_sizes: bool = False  # Python warns where its two tensors are of two sizes
     public: bool = True  # False: kernel and core function only
     header: str = ""  # where core declares it, if not in its family's
     core: str = ""  # how the shim calls it, when not dt::NAME(args): "{input}.numel()"

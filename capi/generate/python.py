@@ -88,6 +88,7 @@ from ._runtime import (
 )
 from ._tensor_type import TensorBase
 from ._types import DTYPE, MEMORY_FORMAT, Choice
+from ._warning import warn_of_sizes
 """
 
 # Enums whose values are objects in Python; the others are strings.
@@ -199,7 +200,7 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     before, after = _result(schema, f, call)
     lines += [INDENT + line for line in _out(schema, f)] if has_out(schema, f) else []
     lines.append(f"{INDENT}try:")
-    lines += [INDENT * 2 + line for line in [*body, *before]]
+    lines += [INDENT * 2 + line for line in [*_SAME_SIZES * f.same_sizes, *body, *before]]
     lines.append(f"{INDENT}except BAD_ARGUMENTS as error:")
     many = variadic(f)
     given = [f"given_sizes(args, {a.name})" if a is many else safe(a.name) for a in args]
@@ -210,6 +211,12 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     lines += [INDENT + line for line in after]
     lines += [] if inner_name(f) == safe(f.name) else ["", "", f"{inner_name(f)} = {name}"]
     return "\n".join(lines)
+
+
+_SAME_SIZES = [
+    "if input.shape != target.shape:",
+    f"{INDENT}warn_of_sizes(input, target)",
+]
 
 
 def old_reduction(target: str) -> list[str]:

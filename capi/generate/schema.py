@@ -54,7 +54,7 @@ _FUNCTION_KEYS = {
     "class", "y", "out", "bool", "let", "grad", "inplace", "fits", "refused_by", "bool_error",
     "mixed_bool_error", "scalar_kernel", "counts_bools", "wide_numbers", "shapeless_number", "flat",
     "inplace_argument",
-    "takes_out", "gives_back", "activation", "autocast",
+    "takes_out", "gives_back", "activation", "autocast", "same_sizes",
 }  # fmt: skip
 
 
@@ -278,6 +278,7 @@ def _parse_function(schema, names, stem, file, name, row) -> None:
         inplace_argument=row.get("inplace_argument", False),
         gives_back=row.get("gives_back", False),
         takes_out=row.get("takes_out", False),
+        same_sizes=row.get("same_sizes", False),
         public=row.get("public", True),
         header=row.get("header", ""),
         core=row.get("core", ""),

@@ -538,3 +538,18 @@ def test_classes_of_operations(torch):
         assert type((x * 3).grad_fn) is type(nodes[0]) and names == [n.name() for n in nodes]
         found.append((names, behind, [repr(node).partition(" at ")[0] for node in nodes]))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(
+    "text", ["no_grad()", "enable_grad()", "inference_mode()", "inference_mode(False)"]
+)
+def test_clones_of_grad_modes(text, both):
+    def run(t):
+        mode = eval(f"t.{text}", {"t": t})
+        twin = mode.clone()
+        with twin:
+            inside = t.is_grad_enabled()
+        return type(twin).__name__, twin is mode, inside, t.is_grad_enabled()
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -293,3 +293,20 @@ def test_upsample_takes_what_interpolate_takes():
         up = make(3, None, "nearest", True)
         with pytest.raises(ValueError, match="align_corners option can only be set"):
             up(tensor)
+
+
+REFUSED = [
+    "size=(2.0, 2.0)", "size=(2, 2.0)", "size=(None, 2)", "size=(t.tensor(2.0), 2)", "size=(2, 2, 2)", "size=[2]",
+    "scale_factor=(2, 2, 2)", "scale_factor=[2.0]",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["nearest", "bilinear", "area"])
+@pytest.mark.parametrize("text", REFUSED)
+def test_sizes_that_are_none(text, mode, refusals):
+    def run(t):
+        x, f = t.ones(1, 1, 2, 2), t.nn.functional.interpolate
+        eval(f"f(x, mode=mode, {text})", {"t": t, "x": x, "f": f, "mode": mode})
+
+    (kind, said), theirs = refusals(run, TypeError, ValueError)
+    assert (kind, said.replace("dumbtorch.", "torch.")) == theirs

@@ -127,3 +127,28 @@ def test_what_to_takes_for_the_right_memory_format(view, format, both, same):
         return y, walk(y), y.data_ptr() == x.data_ptr()
 
     same(*both(run))
+
+
+@pytest.mark.parametrize("p", [0.3, 1.0])
+@pytest.mark.parametrize("way", ["functional", "module", "in place"])
+@pytest.mark.parametrize("order", ["channels last", "turned", "every second"])
+def test_dropout_keeps_the_order_in_memory(p, way, order, both):
+    def run(t):
+        x = t.ones(2, 6, 4, 5)
+        x = {
+            "channels last": x.contiguous(memory_format=t.channels_last), "turned": x.transpose(0, 3),
+            "every second": x[:, ::2],
+        }[order].requires_grad_(way != "in place")  # fmt: skip
+        if way == "functional":
+            y = t.nn.functional.dropout(x, p)
+        elif way == "module":
+            y = t.nn.Dropout(p)(x)
+        else:
+            y = t.nn.functional.dropout(x, p, inplace=True)
+        if y.requires_grad:
+            y.sum().backward()
+            assert y.tolist() == x.grad.tolist()  # the same elements are dropped
+        return y.shape, y.stride(), sorted(set(y.flatten().tolist()))
+
+    mine, theirs = both(run)
+    assert mine == theirs

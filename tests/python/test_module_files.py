@@ -76,3 +76,24 @@ def test_wrong_files(tmp_path):
         ours.load(str(tmp_path / "none"))
     with pytest.raises(OSError):
         ours.save(str(tmp_path / "no" / "folder"))
+
+
+def test_extra_state_that_is_a_module(both):
+    def run(t):
+        class Holder(t.nn.Module):
+            def __init__(self, held):
+                super().__init__()
+                self.held = held
+
+            def get_extra_state(self):
+                return self.held
+
+            def set_extra_state(self, state):
+                self.held = state
+
+        x, y = Holder(Holder(3)), Holder("nothing")
+        y.load_state_dict(x.state_dict())
+        return list(y.state_dict()), y.held is x.held, y.held.held
+
+    mine, theirs = both(run)
+    assert mine == theirs

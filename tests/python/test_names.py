@@ -1,6 +1,7 @@
 """The older and smaller names of PyTorch: what they say is what PyTorch's say."""
 
 import itertools
+import pickle
 
 import dumbtorch as dt
 import numpy as np
@@ -358,3 +359,18 @@ def test_a_device_without_memory_is_refused_with_what_there_is():
         dt.device("meta")
     with pytest.raises(RuntimeError, match="device string: meta; .*skip_init"):
         dt.zeros(2, device="meta")
+
+
+@pytest.mark.parametrize("name", ["hardtanh", "elu", "dropout", "mish", "leaky_relu"])
+def test_names_of_functions_of_layers(name, both):
+    """As errors tell them, and as files of modules do."""
+
+    def run(t):
+        function = getattr(t.nn.functional, name)
+        assert pickle.loads(pickle.dumps(function)) is function
+        with pytest.raises(TypeError) as caught:
+            function(t.ones(1), other=1)
+        return function.__name__, str(caught.value)
+
+    mine, theirs = both(run)
+    assert mine == theirs

@@ -1,5 +1,6 @@
 """Clipping, vectors of parameters, pruning, fusion: what torch.nn.utils has besides parametrizations."""
 
+import copy
 import importlib
 import math
 
@@ -402,3 +403,49 @@ def test_hooks_that_prune(both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+@pytest.mark.parametrize("order", ["inf", "2", 1, float("inf"), 2.5])
+def test_orders_of_clipped_norms(order, both, same):
+    def run(t):
+        p = t.nn.Parameter(t.tensor([3.0, -4.0]))
+        (p * p).sum().backward()
+        return t.nn.utils.clip_grad_norm_([p], 1, order), p.grad
+
+    same(*both(run))
+
+
+def test_apply_reaches_gradients_of_what_stays(both, same):
+    """Also where the function writes in place and gives the parameter itself back."""
+
+    def run(t):
+        layer = t.nn.Linear(2, 1)
+        with t.no_grad():
+            layer.weight.fill_(1.5)
+        layer(t.ones(1, 2)).sum().backward()
+        before = layer.weight._version, layer.weight.grad._version
+        layer._apply(lambda x: x.mul_(2))
+        after = layer.weight._version, layer.weight.grad._version
+        return layer.weight, layer.weight.grad, [b > a for a, b in zip(before, after, strict=True)]
+
+    same(*both(run))
+
+
+def test_a_module_takes_its_state(both, same):
+    """A class of a program's own may call the method of those above it."""
+
+    def run(t):
+        class Own(t.nn.Linear):
+            def __setstate__(self, state):
+                super().__setstate__(state)
+                self.mark = "taken"
+
+        x = Own(2, 2)
+        with t.no_grad():
+            x.weight.fill_(2.0)
+        y = copy.deepcopy(x)
+        lstm = t.nn.LSTM(2, 3)
+        lstm.__setstate__({"mark": 1})
+        return y.mark, y.weight, lstm.mark
+
+    same(*both(run))

@@ -95,3 +95,25 @@ def test_instance_norm_takes_an_eps_of_0(both, same):
     (ours, ours_refused), (theirs, theirs_refused) = both(run)
     same(ours, theirs, rtol=1e-9, atol=1e-9)
     assert ours_refused == theirs_refused
+
+
+@pytest.mark.parametrize("size, channels", [(5, 3), (7, 4), (3, 2)])
+def test_cross_map_lrn(size, channels, torch, same):
+    """PyTorch's values where it takes no channel away again, and the gradient of its LocalResponseNorm."""
+
+    def run(layer, t):
+        x = (t.arange(2 * channels * 4.0).view(2, channels, 2, 2) / 7).requires_grad_()
+        y = layer(x)
+        (y * y).sum().backward()
+        return y, x.grad
+
+    mine = run(dt.nn.CrossMapLRN2d(size, 0.1, 0.6, 2), dt)
+    theirs = torch.nn.CrossMapLRN2d(size, 0.1, 0.6, 2)
+    same(mine[0], run(theirs, torch)[0])
+    same(mine, run(torch.nn.LocalResponseNorm(size, 0.1, 0.6, 2), torch))
+    assert repr(dt.nn.CrossMapLRN2d(size)) == repr(torch.nn.CrossMapLRN2d(size))
+
+
+def test_cross_map_lrn_is_of_images(refusals):
+    mine, theirs = refusals(lambda t: t.nn.CrossMapLRN2d(3)(t.ones(2, 3, 4)), ValueError)
+    assert mine == theirs

@@ -124,9 +124,18 @@ TEXTS = [
     "t.arange(3.).narrow(0, t.tensor([0]), 1)", "t.narrow(t.arange(3.), 0, t.tensor(1), 1)",
     "t.narrow(t.arange(3.), 0, t.tensor(1.), 1)", "t.narrow(t.arange(3.), 0, t.tensor(True), 1)",
     "t.unravel_index(t.tensor([3]), t.tensor([2, 3]))", "t.unravel_index(t.tensor([3]), 4)",
-    "t.unravel_index(t.tensor([3]), (2, 2))", "t.linspace(t.tensor([1., 2]), 3, 4)", "t.linspace(1, t.ones(1), 4)",
+    "t.unravel_index(t.tensor([3]), (2, 2))", "t.unravel_index(t.tensor(1), (2, 2.0))",
+    "t.unravel_index(t.tensor(1), (None,))",
+    "t.linspace(t.tensor([1., 2]), 3, 4)", "t.linspace(1, t.ones(1), 4)",
     "t.linspace(t.ones(1), t.ones(1, 1), 4)", "t.linspace(t.tensor(1.), 3, 4)", "t.logspace(t.ones(1), 3, 4)",
     "t.logspace(t.tensor(1.), t.tensor(2.), 3, 2)",
+    # storages as others
+    *(f"t.FloatStorage([1, 2.5]).{word}()" for word in (
+        "double", "float", "half", "long", "int", "short", "char", "byte", "bool", "bfloat16", "cpu", "resizable",
+    )),
+    "t.FloatStorage([1, 2]).to(device='cpu')", "t.UntypedStorage(3).to(device='cpu').size()",
+    "t.FloatStorage([1, 2]).float().data_ptr() == 0", "sorted((str(k), v) for k, v in "
+    "t.storage._dtype_to_storage_type_map().items() if str(k) in ('torch.float32', 'torch.bool', 'torch.int8'))",
     # refusals of segments and of what is rounded
     "t.segment_reduce(t.ones(3), 'sum')", "t.segment_reduce(t.ones(3), 'sum', indices=t.tensor([3]))",
     "t.segment_reduce(t.ones(3).long(), 'sum', lengths=t.tensor([3]))",

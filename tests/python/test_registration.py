@@ -254,3 +254,17 @@ def test_buffers_take_the_place_of_buffers_alone(before, both):
 
     mine, theirs = both(run)
     assert mine == theirs
+
+
+def test_a_state_dict_hook_is_of_one_kind(refusals, both):
+    def run(t):
+        def hook(module, state, prefix, metadata):
+            pass
+
+        x = t.nn.Linear(1, 1)
+        x.register_state_dict_post_hook(hook)
+        assert len(x.state_dict()) == 2
+        x._register_state_dict_hook(hook)
+
+    mine, theirs = refusals(run, RuntimeError)
+    assert mine == theirs

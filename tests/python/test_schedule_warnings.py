@@ -113,3 +113,17 @@ def test_tensors_stay_the_callers(name):
         return out
 
     assert seen(dt) == seen(torch)
+
+
+@pytest.mark.parametrize("mode", ["triangular", "triangular2", "exp_range"])
+def test_the_height_of_a_cycle_follows_from_the_mode(mode):
+    def seen(t):
+        opt = optimizer(t)
+        s = t.optim.lr_scheduler.CyclicLR(opt, 0.1, 0.2, 3, mode=mode, gamma=0.5)
+        other = t.optim.lr_scheduler.CyclicLR(opt, 0.1, 0.2, 3)
+        other.load_state_dict(s.state_dict())
+        heights = [x.scale_fn(n) for x in (s, other) for n in (1, 2, 5)]
+        is_function = isinstance(s._scale_fn_ref, types.FunctionType)
+        return heights, is_function, "_scale_fn_ref" in s.state_dict(), s._scale_fn_ref(3)
+
+    assert seen(dt) == seen(torch)

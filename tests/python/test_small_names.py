@@ -248,6 +248,29 @@ def test_functions(text, both, same):
         same(mine, theirs)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.unsafe_split_with_sizes(t.arange(5), [2, 3])", "t.arange(6.0).unsafe_split_with_sizes((1, 5))",
+        "t.arange(6.0).view(2, 3).unsafe_split_with_sizes([1, 2], dim=1)", "t.unsafe_split_with_sizes(t.ones(3), [1])",
+        "t.device('cpu:01')", "t.device('cuda:00')", "t.device('')", "t.device('cpu:')", "str(t.device('cuda:10'))",
+        "t.Size([1, 2]) + (3,)", "(3,) + t.Size([1, 2])", "t.Size([1]) + [2]", "t.Size([1]) + 2", "t.Size([1]) + None",
+        "t.broadcast_shapes((1, 2), (3,))", "t.broadcast_shapes(3, (2,))", "t.broadcast_shapes((2, -1))",
+        "t.broadcast_shapes((2,), (-1,))", "t.broadcast_shapes((4, 1, 2), (3, 1), 2)", "t.broadcast_shapes()",
+        "t.broadcast_shapes((1.5,))", "t.broadcast_shapes((2, 2), (3, 1, 2), (3, 4, 2))",
+        "t.use_deterministic_algorithms(False, warn_only=1)", "t.set_num_interop_threads('a')",
+    ],
+)  # fmt: skip
+def test_small_parts_and_their_sentences(text, both, same):
+    mine, theirs = both(lambda t: outcome(eval, text, {"t": t}))
+    if "unsafe" in text and "ones(3)" not in text:
+        same(mine, theirs)
+    else:
+        assert str(mine).replace("dumbtorch.", "torch.").replace("split_with_sizes: ", "") == str(
+            theirs
+        )
+
+
 def test_cond_is_a_branch(both):
     def run(t):
         x = t.tensor(3.0, requires_grad=True)

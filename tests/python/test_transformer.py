@@ -292,6 +292,12 @@ WRONG_WEIGHTS = {
     "split_sizes to sum exactly to 2": {"in_proj_weight": (2, 4)},
     "split_sizes to sum exactly to 1": {"in_proj_bias": (1,)},
     "out_proj_weight must have 2 dimensions": {"out_proj_weight": (4,)},
+    "bias cannot be added to static key.": {
+        "bias_k": (1, 1, 4), "bias_v": (1, 1, 4), "static_k": (2, 3, 2)
+    },
+    "bias cannot be added to static value.": {
+        "bias_k": (1, 1, 4), "bias_v": (1, 1, 4), "static_v": (2, 2, 2)
+    },
     "static_v.size(0) of 2, but got 1": {"static_k": (2, 3, 2), "static_v": (1, 3, 2)},
 }  # fmt: skip
 

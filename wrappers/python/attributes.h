@@ -187,11 +187,22 @@ static PyObject* view(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObj
   return adopt_handle(tensor_type, out);
 }
 
+static const char kReversed[] =
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated "
+    "and it will throw an error in a future release. Consider `x.mT` to transpose batches of "
+    "matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a "
+    "tensor.";
+
+static const char kOfNumber[] =
+    "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.";
+
 static PyObject* get_reversed(PyObject* self, void* unused) {
   (void)unused;
   int64_t dims[DT_TENSOR_MAX_DIMS], n = 0;
   dt_tensor* out = NULL;
   if (dt_tensor_dim(handle_of(self), &n)) return raise_last_error();
+  const char* const odd = n == 2 ? NULL : n ? kReversed : kOfNumber;
+  if (odd && PyErr_WarnEx(PyExc_UserWarning, odd, 1)) return NULL;
   for (int64_t i = 0; i < n; i++) dims[i] = n - 1 - i;
   (void)!dt_permute(handle_of(self), dims, n, &out);
   return adopt_handle(tensor_type, out);
@@ -205,6 +216,21 @@ static void keep_grad(PyObject* self, PyObject* grad) {
   Py_XINCREF(grad);
   x->grad = grad;
   Py_XDECREF(before);
+}
+
+static const char kNoLeaf[] =
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+    "attribute won't be populated during autograd.backward(). If you indeed want the .grad field "
+    "to be populated for a non-leaf Tensor, use .retain_grad() on the non-leaf Tensor. If you "
+    "access the non-leaf Tensor by mistake, make sure you access the leaf Tensor instead. See "
+    "github.com/pytorch/pytorch/pull/30531 for more information.";
+
+/* Whether it is a part of a graph that keeps no gradient for it. */
+static int is_of_a_result(PyObject* self) {
+  int32_t is_leaf = 1, retains = 1;
+  (void)!dt_tensor_is_leaf(handle_of(self), &is_leaf);
+  if (!is_leaf) (void)!dt_tensor_retains_grad(handle_of(self), &retains);
+  return !retains;
 }
 
 static PyObject* get_grad(PyObject* self, void* unused) {
@@ -222,6 +248,7 @@ static PyObject* get_grad(PyObject* self, void* unused) {
   if (out && !grad) return NULL;
   keep_grad(self, grad);
   if (grad) return grad;
+  if (is_of_a_result(self) && PyErr_WarnEx(PyExc_UserWarning, kNoLeaf, 1)) return NULL;
   Py_RETURN_NONE;
 }
 
@@ -247,6 +274,18 @@ static PyObject* drop_grads(PyObject* module, PyObject* tensors) {
       return PyErr_Format(PyExc_TypeError, "drop_grads: not a tensor");
     if (set_grad(x, Py_None, NULL)) return NULL;
   }
+  Py_RETURN_NONE;
+}
+
+/* Each becomes what the other was, but for its class and who refers to it. */
+static PyObject* exchange(PyObject* module, PyObject* args) {
+  PyObject *a, *b;
+  (void)module;
+  if (!PyArg_ParseTuple(args, "O!O!", base_type, &a, base_type, &b)) return NULL;
+  TensorBase *const x = (TensorBase*)a, *const y = (TensorBase*)b;
+  const TensorBase kept = *x;
+  x->handle = y->handle, x->callbacks = y->callbacks, x->grad = y->grad, x->dict = y->dict;
+  y->handle = kept.handle, y->callbacks = kept.callbacks, y->grad = kept.grad, y->dict = kept.dict;
   Py_RETURN_NONE;
 }
 

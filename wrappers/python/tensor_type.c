@@ -461,6 +461,7 @@ static PyMethodDef kFunctions[] = {
     {"memory_of", FAST(memory_of), "memory_of(tensor, code): its elements as a buffer."},
     {"from_memory", from_memory, METH_O, "from_memory(array): a Tensor on it, None if not plain."},
     {"drop_grads", drop_grads, METH_O, "drop_grads(tensors): x.grad = None for each in a list."},
+    {"exchange", exchange, METH_VARARGS, "exchange(a, b): each becomes what the other was."},
     {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
     {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},

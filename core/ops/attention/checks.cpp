@@ -115,6 +115,12 @@ void check_mask_dtype(const Tensor& mask, const char* name) {
            "only bool and floating types of ", name, " are supported");
 }
 
+void check_bias_apart(const Tensor& bias_k, const Tensor& static_k, const Tensor& static_v) {
+  if (!bias_k.defined()) return;
+  DT_CHECK(!static_k.defined(), kRuntimeError, "bias cannot be added to static key.");
+  DT_CHECK(!static_v.defined(), kRuntimeError, "bias cannot be added to static value.");
+}
+
 void check_static(const Tensor& x, const char* name, int64_t heads, int64_t features) {
   DT_CHECK(x.ndim() == 3, kRuntimeError, name, " must have 3 dimensions, got ", x.ndim());
   DT_CHECK(x.size(0) == heads, kRuntimeError, "expecting ", name, ".size(0) of ", heads,

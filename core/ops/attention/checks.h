@@ -27,6 +27,7 @@ void check_padding_mask(const Tensor& mask, int64_t batch, int64_t keys);
 // A causal mask is given, although its name would do.
 void check_causal_hint(const Tensor& mask, bool is_causal);
 void check_mask_dtype(const Tensor& mask, const char* name);
+void check_bias_apart(const Tensor& bias_k, const Tensor& static_k, const Tensor& static_v);
 void check_static(const Tensor& x, const char* name, int64_t heads, int64_t features);
 
 }  // namespace dt

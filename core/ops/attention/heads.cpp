@@ -203,6 +203,7 @@ std::tuple<Tensor, Tensor> multi_head_attention_forward(
   const bool uses_hint = is_causal && !heads.padding.defined() && !need_weights;
   if (attn_mask.defined() && !uses_hint)
     heads.mask = mask_of_heads(attn_mask, {batch * num_heads, length, key.size(0)}, query.dtype());
+  check_bias_apart(bias_k, static_k, static_v);
   if (bias_k.defined()) heads.add_key(repeat(bias_k, {1, batch, 1}), repeat(bias_v, {1, batch, 1}));
   for (Tensor* x : {&heads.x.q, &heads.x.k, &heads.x.v}) *x = by_heads(*x, num_heads);
   const int64_t features = heads.x.q.size(3);

@@ -1,6 +1,8 @@
 // Dropout keeps no mask: the state of the generator and the place in its sequence say which
 // elements were dropped, so the gradient draws the same numbers again. It is linear, so it is its
 // own derivative.
+#include <utility>
+
 #include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
@@ -25,15 +27,19 @@ void draw(const Tensor& y, const Tensor& x, double p, const Generator::Draw& at)
   run(op::dropout, call);
 }
 
+// The numbers are drawn in row-major order, whatever the order in memory, which is the input's.
 Tensor drop(const Tensor& input, double p, const Generator::Draw& at) {
   const Tensor x = contiguous(input);
-  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
+  Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   draw(y, x, p, at);
+  if (!input.impl()->contiguous) {
+    const Tensor rows = std::exchange(y, empty_like(input));
+    copy_elements(y, rows);
+  }
   return record("NativeDropoutBackward0", y, {x},
                 [p, at](BackwardCall& b) { b.results[0] = drop(b.grad(), p, at); });
 }
 
-// The numbers are drawn in row-major order, whatever the order in memory.
 void drop_in_place(const Tensor& x, double p, const Generator::Draw& at) {
   if (x.impl()->contiguous) return draw(x, x, p, at);
   const GradMode no_grad(false);

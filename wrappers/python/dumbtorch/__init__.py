@@ -112,7 +112,7 @@ from ._functions import (  # noqa: E402
     triu_indices,
 )
 from ._graph import capture  # noqa: E402
-from ._parts import unsafe_chunk, unsafe_split  # noqa: E402
+from ._parts import unsafe_chunk, unsafe_split, unsafe_split_with_sizes  # noqa: E402
 from ._settings import (  # noqa: E402
     are_deterministic_algorithms_enabled,
     get_deterministic_debug_mode,
@@ -171,9 +171,9 @@ from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
 
 _late_name, __dir__ = _late.names(
     __name__,
-    """__config__ accelerator backends compiler cpu cuda distributed distributions func functional hub jit linalg masked
-    multiprocessing onnx optim profiler quasirandom return_types safetensors serialization signal sparse special testing
-    types utils""",
+    """__config__ __future__ accelerator backends compiler cpu cuda distributed distributions func functional hub jit
+    linalg masked multiprocessing onnx optim profiler quasirandom return_types safetensors serialization signal sparse
+    special testing types utils""",
     {
         "_histogramdd": "histogramdd",
         "_lowrank": "lobpcg pca_lowrank svd_lowrank",

@@ -90,6 +90,7 @@ from ._functions import triu_indices as triu_indices
 from ._graph import capture as capture
 from ._parts import unsafe_chunk as unsafe_chunk
 from ._parts import unsafe_split as unsafe_split
+from ._parts import unsafe_split_with_sizes as unsafe_split_with_sizes
 from ._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from ._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from ._settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -144,6 +145,7 @@ from .storage import TypedStorage as TypedStorage
 from .storage import UntypedStorage as UntypedStorage
 from .storage import is_storage as is_storage
 from . import __config__ as __config__
+from . import __future__ as __future__
 from . import accelerator as accelerator
 from . import backends as backends
 from . import compiler as compiler

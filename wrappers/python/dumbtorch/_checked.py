@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from . import _ops
 from ._tensor_type import TensorBase
-from ._types import bool_
+from ._types import bool_, uint8
+from ._warning import warn_of_cycle, warn_once
 
 
 def sort(input, dim=-1, descending=False, *, stable=None, axis=None, out=None):
@@ -53,8 +54,54 @@ def unravel_index(indices, shape):
     """The coordinates of positions in a shape, which is one number or several: a tensor for each dimension."""
     if not isinstance(shape, (int, list, tuple)):
         raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    for size in () if isinstance(shape, int) else shape:
+        if not isinstance(size, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(size)}")
     return _ops.unravel_index(indices, shape)
 
 
-FUNCTIONS = {f.__name__: f for f in (sort, narrow, linspace, logspace, unravel_index)}
-METHODS = {f.__name__: f for f in (sort, narrow)}
+def condition(x):
+    """The condition of where."""
+    if isinstance(x, TensorBase) and x.dtype is uint8:
+        warn_once(
+            "byte condition",
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future "
+            "version of PyTorch. Use a boolean condition instead.",
+            stacklevel=4,
+        )
+    return x
+
+
+def indexing(word):
+    """The order of meshgrid's dimensions."""
+    if word is None:
+        warn_once(
+            "indexing",
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
+            stacklevel=4,
+        )
+    return "ij" if word is None else word
+
+
+def cross(input, other, dim=None, *, axis=None, out=None):
+    """Cross product of vectors of three elements, along the first dimension that has three unless one is named."""
+    dim = axis if dim is None else dim
+    if dim is None:
+        warn_once(
+            "cross",
+            "Using torch.cross without specifying the dim arg is deprecated.\n"
+            "Please either pass the dim explicitly or simply use torch.linalg.cross.\n"
+            "The default value of dim will change to agree with that of linalg.cross in a future release.",
+        )
+    return _ops.cross(input, other, dim, out=out)
+
+
+def backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
+    """Adds gradients with respect to the leaves to their .grad."""
+    if create_graph:
+        warn_of_cycle()
+    _ops.tensor_backward(input, gradient, retain_graph, create_graph, inputs)
+
+
+FUNCTIONS = {f.__name__: f for f in (sort, narrow, linspace, logspace, unravel_index, cross)}
+METHODS = {f.__name__: f for f in (sort, narrow, cross, backward)}

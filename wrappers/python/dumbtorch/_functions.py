@@ -10,6 +10,7 @@ from ._out import into
 from ._runtime import placed
 from ._types import Size, float64
 from ._types import device as Device
+from ._warning import warn_once
 
 
 def is_inference(input):
@@ -44,6 +45,11 @@ def range(
     requires_grad=False,
 ):
     """arange with the end in it, of floats unless another dtype is named."""
+    warn_once(
+        "range",
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+    )
     if out is not None:
         return into(out, range, start, end, step, dtype=dtype, device=device)
     if end is None:
@@ -99,6 +105,11 @@ def get_device_module(device=None):
 
 def chain_matmul(*matrices):
     """Product of several matrices, in the order that takes the fewest multiplications."""
+    warn_once(
+        "chain_matmul",
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
+    )
     return _ops.chain_matmul(matrices)
 
 
@@ -109,11 +120,25 @@ def fill(input, value):
 
 def broadcast_shapes(*shapes):
     """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
-    shapes = [(s,) if isinstance(s, int) else s for s in shapes]
-    if any(size < 0 for shape in shapes for size in shape):
-        raise ValueError("Attempting to broadcast a dimension with negative length!")
-    views = [_ops.expand(_ops.zeros(()), s) for s in shapes]
-    return _ops.broadcast_tensors(views)[0].shape if views else Size()
+    shapes = [Size((s,) if isinstance(s, int) else s) for s in shapes]
+    out = [1] * max(map(len, shapes), default=0)
+    for number, shape in enumerate(shapes):
+        for place, size in zip(_range(-1, -len(shape) - 1, -1), reversed(shape), strict=True):
+            _meet(out, place, size, number, shape)
+    return Size(out)
+
+
+def _meet(out: list, place: int, size: int, number: int, shape) -> None:
+    """One size among those that the shapes before have left."""
+    if out[place] == 1:
+        if size < 0:
+            raise ValueError("Attempting to broadcast a dimension with negative length!")
+        out[place] = size
+    elif size not in (1, out[place]):
+        raise RuntimeError(
+            f"Attempting to broadcast a dimension of length {size} at {place}! Mismatching argument at "
+            f"index {number} had {tuple(shape)}; but expected shape should be broadcastable to {out}"
+        )
 
 
 _MODES = {

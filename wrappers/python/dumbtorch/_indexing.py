@@ -10,6 +10,14 @@ import sys
 from . import _ops
 from ._tensor_type import TensorBase
 from ._types import bool_, int64, uint8
+from ._warning import warn_each
+
+
+def _is_tuple(index) -> bool:
+    """Whether it is a list of parts, as PyTorch takes those that hold more than numbers."""
+    return index.__class__ is list and any(
+        i is None or i is Ellipsis or isinstance(i, slice) for i in index
+    )
 
 
 def get(x, index):
@@ -17,10 +25,10 @@ def get(x, index):
     if index.__class__ is int:
         return _select(x, 0, index, 0)
     if isinstance(index, TensorBase) and 0 < index.ndim <= x.ndim:
-        return _ops.index(x, (index,))  # nothing to take apart
+        return _ops.index(x, _looked_at((index,)))  # nothing to take apart
     view, indices = _apply(x, index)
     if indices:
-        return _ops.index(view, indices)
+        return _ops.index(view, _looked_at(indices))
     # x[...] and x[:] are new views, never x itself; their steps are x's in dimensions of size 1, too.
     return _ops.expand(x, x.shape) if view is x and not isinstance(index, TensorBase) else view
 
@@ -38,6 +46,7 @@ def put(x, index, value) -> None:
     if not isinstance(value, TensorBase):
         value = _value(value, x)
     is_number = not isinstance(value, TensorBase)
+    _looked_at(indices)
     if not indices:
         if is_number:
             _ops.fill_(view, value)
@@ -50,6 +59,17 @@ def put(x, index, value) -> None:
     if is_number:
         value = _ops.full((), value, dtype=x.dtype, device=x.device)
     _ops.index_put_(view, indices, _without_leading_ones(value, 0))
+
+
+def _looked_at(indices):
+    """Tensors as indices, of which those of bytes are warned of."""
+    for i in indices:
+        if i is not None and i.dtype is uint8:
+            warn_each(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
+                stacklevel=4,
+            )
+    return indices
 
 
 def _select(x, dim: int, index: int, position: int):
@@ -80,7 +100,7 @@ def _apply(x, index):
     mask of k dimensions is one entry that stands for k dimensions.
     """
     items, used, ndim = [], 0, x.ndim
-    for item in index if isinstance(index, tuple) else (index,):
+    for item in index if isinstance(index, tuple) or _is_tuple(index) else (index,):
         dims = _DIMS_OF_PLAIN.get(item.__class__)
         if dims is None:
             item = _item(item)

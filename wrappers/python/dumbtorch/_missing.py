@@ -26,6 +26,8 @@ _REASONS = {
         float4_e2m1fn_x2 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu uint16 uint32
         uint64""",
     "there is no uint64, which its result has": "hash_tensor",
+    "it is removed, linalg.eigh is there": "symeig",
+    "it is removed, torch.linalg has one, with other arguments": "lstsq matrix_rank solve",
     "there are no dtypes of 8 bits to scale": "ScalingType SwizzleType scaled_grouped_mm scaled_mm",
     "datasets and samplers do what pipes of data did": """
         DFIterDataPipe DataChunk IterDataPipe MapDataPipe argument_validation functional_datapipe

@@ -58,6 +58,7 @@ from ._runtime import (
 )
 from ._tensor_type import TensorBase
 from ._types import DTYPE, MEMORY_FORMAT, Choice
+from ._warning import warn_of_sizes
 
 
 STATUS = Choice("status", _enums.STATUS)
@@ -7645,6 +7646,8 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', we
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
+        if input.shape != target.shape:
+            warn_of_sizes(input, target)
         out = lib.py_mse_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "mse_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight) from None
@@ -7666,6 +7669,8 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
+        if input.shape != target.shape:
+            warn_of_sizes(input, target)
         out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight) from None
@@ -7687,6 +7692,8 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
+        if input.shape != target.shape:
+            warn_of_sizes(input, target)
         out = lib.py_smooth_l1_loss(input._h, target._h, REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
         raise complain(error, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta) from None
@@ -7703,6 +7710,8 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
         weight: A factor for each loss, of the input's size, or absent.
     """
     try:
+        if input.shape != target.shape:
+            warn_of_sizes(input, target)
         out = lib.py_huber_loss(input._h, target._h, REDUCTION[reduction], delta, 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight) from None

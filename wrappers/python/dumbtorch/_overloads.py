@@ -404,7 +404,7 @@ def where(condition, input=None, other=None, *, out=None):
     """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return _ops.where(condition, input, other, out=out)
+    return _ops.where(_checked.condition(condition), input, other, out=out)
 
 
 def nonzero(input, *, as_tuple=False, out=None):
@@ -522,9 +522,9 @@ def _listed(tensors) -> tuple:
     return tensors[0] if is_list else tensors
 
 
-def meshgrid(*tensors, indexing="ij"):
-    """The coordinates of a grid: for each vector a tensor that changes along one dimension."""
-    return _ops.meshgrid(_listed(tensors), indexing)
+def meshgrid(*tensors, indexing=None):
+    """The coordinates of a grid: for each vector a tensor that changes along one dimension; by default "ij"."""
+    return _ops.meshgrid(_listed(tensors), _checked.indexing(indexing))
 
 
 def broadcast_tensors(*tensors):
@@ -570,7 +570,7 @@ def roll(input, shifts, dims=None, *, out=None):
 
 def _where_method(self, condition, other):
     """self where the condition holds, other elsewhere."""
-    return _ops.where(condition, self, other)
+    return _ops.where(_checked.condition(condition), self, other)
 
 
 def _polygamma_method(self, n):

@@ -1,4 +1,4 @@
-"""unsafe_split and unsafe_chunk: parts in a tensor's memory that count as tensors of their own."""
+"""unsafe_split and its kin: parts in a tensor's memory that count as tensors of their own."""
 
 from __future__ import annotations
 
@@ -26,3 +26,8 @@ def unsafe_split(input, split_size, dim=0) -> tuple:
 def unsafe_chunk(input, chunks, dim=0) -> tuple:
     """chunk, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
     return _Parts.apply(input, lambda x: x.chunk(chunks, dim))
+
+
+def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple:
+    """split into these sizes, into what counts as no views."""
+    return _Parts.apply(input, lambda x: x.split(list(split_sizes), dim))

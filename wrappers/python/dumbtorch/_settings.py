@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 
-from . import _ops, backends
+from . import _ops, _warning, backends
+from ._runtime import is_index
 
 # ---- printing
 
@@ -73,6 +74,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
             "_set_deterministic_algorithms(): argument 'mode' (position 1) must be bool, not "
             f"{kind}"
         )
+    if not isinstance(warn_only, bool):
+        kind = type(warn_only).__name__
+        raise TypeError(
+            f"_set_deterministic_algorithms(): argument 'warn_only' must be bool, not {kind}"
+        )
     global _warn_only
     set_deterministic_debug_mode((1 if warn_only else 2) if mode else 0)
     _warn_only = warn_only
@@ -116,7 +122,6 @@ def get_deterministic_debug_mode() -> int:
 # ---- threads, warnings, denormal numbers
 
 _interop_threads = 1
-_warn_always = False
 
 
 def get_num_interop_threads() -> int:
@@ -127,20 +132,22 @@ def get_num_interop_threads() -> int:
 def set_num_interop_threads(n: int) -> None:
     """Remembers a number. Operations of one thread run one after the other."""
     global _interop_threads
+    if not is_index(n):
+        kind = type(n).__name__
+        raise RuntimeError(f"set_num_interop_threads expects an int, but got {kind}")
     if n <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     _interop_threads = n
 
 
 def set_warn_always(b: bool) -> None:
-    """Remembers whether to repeat warnings, which Python's module `warnings` decides."""
-    global _warn_always
-    _warn_always = b
+    """Whether what is warned of once per process is warned of each time."""
+    _warning.always = b
 
 
 def is_warn_always_enabled() -> bool:
     """What set_warn_always was called with."""
-    return _warn_always
+    return _warning.always
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -175,6 +175,12 @@ class TensorNames(TensorBase):
 
         return unsafe_split(self, split_size, dim)
 
+    def unsafe_split_with_sizes(self, split_sizes, dim=0) -> tuple:
+        """split into these sizes, into what counts as no views."""
+        from ._parts import unsafe_split_with_sizes
+
+        return unsafe_split_with_sizes(self, split_sizes, dim)
+
     def unsafe_chunk(self, chunks, dim=0) -> tuple:
         """chunk into what counts as no views."""
         from ._parts import unsafe_chunk

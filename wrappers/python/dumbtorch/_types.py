@@ -156,12 +156,14 @@ class device:
             type, index = "cuda", type
         elif isinstance(type, str) and ":" in type:
             type, _, number = type.partition(":")
-            if index is not None or not number.isdecimal():
+            if index is not None or not number.isdecimal() or number != str(int(number)):
                 raise RuntimeError(f"Invalid device string: '{type}:{number}'")
             index = int(number)
         elif not isinstance(type, str):
             kind = type.__class__.__name__
             raise TypeError(f"device(): argument 'device' (position 1) must be str, not {kind}")
+        elif not type:
+            raise RuntimeError("Device string must not be empty")
         if type not in _enums.DEVICE_TYPE:
             known = ", ".join(_enums.DEVICE_TYPE)
             said = f"Expected one of {known} device type at start of device string: {type}"
@@ -233,10 +235,17 @@ class Size(tuple):
         return Size(out) if isinstance(index, slice) else out
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
+        if isinstance(other, tuple):
+            return Size(tuple.__add__(self, other))
+        reflected = getattr(type(other), "__radd__", None)  # which Python asks before a tuple
+        out = NotImplemented if reflected is None else reflected(other, self)
+        if out is NotImplemented:
+            kind = type(other).__name__
+            raise TypeError(f"can only concatenate tuple (not {kind}) to torch.Size")
+        return out
 
     def __radd__(self, other):
-        return Size(tuple.__add__(tuple(other), self))
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, times):
         return Size(tuple.__mul__(self, times))

@@ -392,7 +392,9 @@ def _check_tangents(tangents: list, primals: list) -> None:
                 )
 
 
-def jacrev(func, argnums=0, has_aux: bool = False, *, chunk_size=None):
+def jacrev(
+    func, argnums=0, has_aux: bool = False, *, chunk_size=None, _preallocate_and_copy: bool = False
+):
     """The function that gives the Jacobian of func: for output o and input i a tensor of shape o.shape +
     i.shape. A backward for each element of the output."""
     if chunk_size is not None and chunk_size <= 0:

@@ -89,6 +89,19 @@ class TypedStorage:
         """A storage of its own with the same elements."""
         return type(self)(_ops.clone(self._elements))
 
+    def to(self, *, device, non_blocking=False):
+        """A storage on a device: itself if it is there."""
+        moved = _ops.to(self._elements, device=device, non_blocking=non_blocking)
+        return self if moved is self._elements else type(self)(moved)
+
+    def cpu(self):
+        """to(device="cpu")."""
+        return self.to(device="cpu")
+
+    def resizable(self) -> bool:
+        """Whether the memory may be of another size; nothing here makes it so."""
+        return True
+
     def __getitem__(self, index):
         return self.tolist()[index]
 
@@ -213,7 +226,24 @@ def _named(dtype: _dtype) -> _OfDtype:
     return _OfDtype(f"{dtype.word}Storage", (), members)
 
 
+def _cast_to(dtype: _dtype):
+    def cast(self) -> TypedStorage:
+        return TypedStorage(_ops.clone(_ops.to(self._elements, dtype=dtype)))
+
+    cast.__doc__ = f"A new storage of {dtype}, with the elements' values."
+    return cast
+
+
+for _kind in DTYPE.objects.values():
+    setattr(TypedStorage, _kind.word.lower(), _cast_to(_kind))
+
+
 TYPES = {dtype: _named(dtype) for dtype in DTYPE.objects.values()}
+
+
+def _dtype_to_storage_type_map() -> dict[_dtype, str]:
+    """The names of the types, by dtype."""
+    return {dtype: kind.__name__ for dtype, kind in TYPES.items()}
 
 
 def memory_of(source, like, offset: int, size, stride):

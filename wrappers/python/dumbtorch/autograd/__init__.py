@@ -6,6 +6,7 @@ import functools
 
 from .. import _late, _ops
 from .._tensor_type import TensorBase
+from .._warning import warn_of_cycle
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
 from .grad_mode import (
@@ -67,6 +68,8 @@ def backward(
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     grads = _gradients(grad_tensors, len(tensors))
+    if create_graph:
+        warn_of_cycle()
     _ops.autograd_backward(tensors, grads, retain_graph, bool(create_graph), inputs)
 
 

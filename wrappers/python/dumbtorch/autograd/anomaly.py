@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import _ops
+from .._warning import warn_each
 
 
 class set_detect_anomaly:
@@ -23,6 +24,10 @@ class detect_anomaly:
     """The check is on within the block."""
 
     def __init__(self, check_nan: bool = True):
+        warn_each(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for "
+            "debugging."
+        )
         self._check = check_nan
 
     def __enter__(self):

@@ -24,6 +24,10 @@ class _GradMode:
     def __exit__(self, *error):
         lib.py_set_grad_enabled(self._before.pop())
 
+    def clone(self):
+        """Another one of its kind."""
+        return type(self)(self._mode)
+
     def __call__(self, function):
         """The function, run in this mode. Of a generator, only its own code is."""
         mode = self._mode
@@ -82,6 +86,10 @@ class _FixedMode(_GradMode):
 
     def __init__(self, orig_func=None):
         pass  # everything is done in __new__, which may give back a function
+
+    def clone(self):
+        """Another one of its kind."""
+        return type(self)()
 
 
 class no_grad(_FixedMode):
@@ -160,3 +168,8 @@ class inference_mode(_GradMode):
     def __init__(self, mode=True):
         enabled = bool(lib.py_is_grad_enabled()) if not mode else False
         super().__init__(enabled)
+        self.mode = mode
+
+    def clone(self):
+        """Another one of its kind."""
+        return type(self)(self.mode)

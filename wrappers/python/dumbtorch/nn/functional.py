@@ -7,9 +7,16 @@ import warnings
 
 from .. import _grouped, _missing, _ops, _overloads
 from .._out import into
+from .._runtime import is_index
 from .._tensor_type import TensorBase
+from .._warning import warn_each
 
 __getattr__ = _missing.getattr_of(__name__)
+
+for _name, _function in _ops.NAMESPACES["functional"].items():
+    if _function.__name__ != _name:  # Python's errors tell it, and files of modules
+        _function.__name__ = _function.__qualname__ = _name
+        _function.__module__ = __name__
 
 globals().update(_ops.NAMESPACES["functional"])
 
@@ -189,6 +196,20 @@ fractional_max_pool2d_with_indices = _with_indices(fractional_max_pool2d)
 fractional_max_pool3d_with_indices = _with_indices(fractional_max_pool3d)
 
 
+def _is_whole(n) -> bool:
+    return is_index(n) and not (isinstance(n, TensorBase) and n.is_floating_point())
+
+
+def _check_dimensions(input, numbers, name: str, got: str, wanted: str) -> None:
+    """A number stands for all dimensions, a list of one does not."""
+    if isinstance(numbers, (list, tuple)) and len(numbers) != input.dim() - 2:
+        raise ValueError(
+            f"Input and {name} must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(input.shape[2:])} and {got} {numbers}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+            f"format and {wanted} format."
+        )
+
+
 def interpolate(
     input,
     size=None,
@@ -199,30 +220,37 @@ def interpolate(
     antialias=False,
 ):
     """Resizes images."""
-    for numbers, name in ((size, "output"), (scale_factor, "scale_factor")):
-        # A number stands for all dimensions, a list of one does not.
-        if isinstance(numbers, (list, tuple)) and len(numbers) != input.dim() - 2:
-            raise ValueError(
-                f"Input and {name} must have the same number of spatial dimensions, but got input "
-                f"with spatial dimensions of {list(input.shape[2:])} and {tuple(numbers)}"
-            )
+    _check_dimensions(input, size, "output", "output size of", "output size in (o1, o2, ...,oK)")
+    named = "scale_factor of shape", "scale_factor in (s1, s2, ...,sK)"
+    _check_dimensions(input, scale_factor, "scale_factor", *named)
+    if isinstance(size, (list, tuple)) and not all(map(_is_whole, size)):
+        raise TypeError(
+            "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int], but got size "
+            f"with types {[type(n) for n in size]}"
+        )
     return _ops.interpolate_aligned(
         input, size, scale_factor, mode, align_corners, recompute_scale_factor, bool(antialias)
     )
 
 
+_OLDER = "`nn.functional.{}` is deprecated. Use `nn.functional.interpolate` instead."
+
+
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """The older name of interpolate."""
+    warn_each(_OLDER.format("upsample"))
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """interpolate to the nearest element."""
+    warn_each(_OLDER.format("upsample_nearest"))
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """interpolate in two dimensions, with the corners' centres aligned."""
+    warn_each(_OLDER.format("upsample_bilinear"))
     return interpolate(input, size, scale_factor, "bilinear", align_corners=True)
 
 

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from .schedule import LRScheduler, check_optimizer, function_state, per_group, set_rate
+
+
+def _even(x) -> float:
+    return 1.0
+
+
+def _halved(x) -> float:
+    return 2.0 ** (1 - x)
 
 
 class _WithMomentum(LRScheduler):
@@ -74,11 +83,14 @@ class CyclicLR(_WithMomentum):
 
     def scale_fn(self, x) -> float:
         """What a cycle's height is multiplied by, from the number of the cycle or of the step."""
-        if self._scale_fn_custom is not None:
-            return self._scale_fn_custom(x)
+        return (self._scale_fn_custom or self._scale_fn_ref)(x)
+
+    @property
+    def _scale_fn_ref(self):
+        """The mode's own function of that."""
         if self.mode == "exp_range":
-            return self.gamma**x
-        return 2.0 ** (1 - x) if self.mode == "triangular2" else 1.0
+            return partial(pow, self.gamma)
+        return _halved if self.mode == "triangular2" else _even
 
     def get_lr(self):
         cycle = math.floor(1 + self.last_epoch / self.total_size)

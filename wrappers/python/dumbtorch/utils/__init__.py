@@ -1,7 +1,8 @@
 from .. import _late
+from .swap import swap_tensors
 
 __getattr__, __dir__ = _late.names(
     __name__, "_pytree benchmark checkpoint data dlpack hooks model_zoo"
 )
 
-__all__ = ["checkpoint", "data", "dlpack", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks", "swap_tensors"]

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 
 from .. import _ops
 from .._tensor_type import TensorBase
+from .._warning import warn_each
 from ..amp.autocast_mode import (
     autocast,
     get_autocast_dtype,
@@ -52,6 +53,13 @@ class _Again(Function):
         return None, None, None, None, *(x.grad for x in inputs)
 
 
+_REENTRANT = (
+    "torch.utils.checkpoint{}: the use_reentrant parameter should be passed explicitly. {} use_reentrant=False is "
+    "recommended, but if you need to preserve the current default behavior, you can pass use_reentrant=True. Refer to "
+    "docs for more details on the differences between the two variants."
+)
+
+
 def checkpoint(
     function, *args, use_reentrant=None, context_fn=None, determinism_check="default", debug=False,
     early_stop=True, preserve_rng_state=True, **kwargs,
@@ -64,6 +72,9 @@ def checkpoint(
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
     autograd.grad does not.
     """
+    if use_reentrant is None:
+        future = "Starting in PyTorch 2.9, calling checkpoint without use_reentrant will raise an exception."
+        warn_each(_REENTRANT.format("", future))
     if use_reentrant:
         _check_reentrant(kwargs, context_fn, debug)
     elif determinism_check not in ("default", "none"):
@@ -115,6 +126,9 @@ def checkpoint_sequential(
     """A Sequential, or a list of functions, in so many segments; each but the last is checkpointed."""
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if use_reentrant is None:
+        future = "In version 2.9 we will raise an exception if use_reentrant is not passed."
+        warn_each(_REENTRANT.format(".checkpoint_sequential", future))
     functions = list(functions)
     size = len(functions) // segments
 
@@ -128,7 +142,9 @@ def checkpoint_sequential(
 
     for start in range(0, size * (segments - 1), size):
         part = functions[start : start + size]
-        input = checkpoint(run(part), input, preserve_rng_state=preserve_rng_state)
+        input = checkpoint(
+            run(part), input, use_reentrant=False, preserve_rng_state=preserve_rng_state
+        )
     return run(functions[size * (segments - 1) :])(input)
 
 

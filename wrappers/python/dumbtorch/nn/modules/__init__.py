@@ -10,6 +10,7 @@ from .activation import MultiheadAttention
 from .adaptive import AdaptiveLogSoftmaxWithLoss
 from .batchnorm import SyncBatchNorm
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from .cross_map import CrossMapLRN2d
 from .layers import *  # noqa: F403
 from .lazy import *  # noqa: F403
 from .loss import (
@@ -28,7 +29,7 @@ from .transformer import (
 )
 
 __all__ = [
-    "AdaptiveLogSoftmaxWithLoss", "GRU", "LSTM", "LinearCrossEntropyLoss",
+    "AdaptiveLogSoftmaxWithLoss", "CrossMapLRN2d", "GRU", "LSTM", "LinearCrossEntropyLoss",
     "LinearCrossEntropyOptions", "Module", "ModuleDict", "ModuleList", "MultiheadAttention",
     "ParameterDict", "ParameterList", "RNN", "RNNBase", "Sequential", "SyncBatchNorm",
     "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from functools import partial
 
+from ... import __future__ as _future
 from ... import _ops
 from ..._tensor import Tensor, forget_grads
 from ..._type_info import typename
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import Hooks, RemovableHandle
+from ...utils.swap import swap_tensors
 from ..parameter import Buffer, Parameter, is_lazy
 from .calls import (  # noqa: F401  where PyTorch has those of all modules
     CallHooks,
@@ -91,6 +93,10 @@ class Module(StateDict):
         return self.forward(*args, **kwargs)
 
     # ---- attributes
+
+    def __setstate__(self, state: dict) -> None:
+        """Takes what a pickle or a copy has kept."""
+        self.__dict__.update(state)
 
     def __getattr__(self, name):
         # Called only for what is not an ordinary attribute.
@@ -350,9 +356,9 @@ class Module(StateDict):
     def _apply(self, function, recurse: bool = True):
         """Replaces every tensor by function(tensor). Parameters stay the same Python objects."""
         for module in self.modules() if recurse else (self,):
-            for p in module._parameters.values():
+            for name, p in module._parameters.items():
                 if p is not None:
-                    _convert(p, function)
+                    module._parameters[name] = _convert(p, function, f"{self._get_name()}.{name}")
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = _converted(buffer, function)
@@ -482,13 +488,41 @@ def _converted(buffer, function):
     return value
 
 
-def _convert(p: Parameter, function) -> None:
+def _convert(p: Parameter, function, place: str) -> Parameter:
+    """The parameter of function(p), which is p itself unless `__future__` says otherwise."""
     with no_grad():
         value = function(p)
         grad = p.grad
-    if _ops.tensor_is_set_to(value, p) and value.dtype is p.dtype:
-        return
-    _ops.tensor_set_data(p, value)
+    if _future.get_swap_module_params_on_conversion():
+        return _swapped(p, grad, value, function, place)
+    if _future.get_overwrite_module_params_on_conversion():
+        out = Parameter(value, p.requires_grad)
+        if grad is not None:
+            out.grad = _gradient(grad, function)
+        return out
+    _look_at(p, value)
     if grad is not None:  # it stays the same tensor, with its place in a graph
         with no_grad():
-            _ops.tensor_set_data(grad, function(grad))
+            _look_at(grad, function(grad))
+    return p
+
+
+def _look_at(tensor, value) -> None:
+    if not _ops.tensor_is_set_to(value, tensor) or value.dtype is not tensor.dtype:
+        _ops.tensor_set_data(tensor, value)
+
+
+def _gradient(grad, function):
+    with no_grad():
+        return function(grad).requires_grad_(grad.requires_grad)
+
+
+def _swapped(p: Parameter, grad, value, function, place: str) -> Parameter:
+    try:
+        swap_tensors(p, Parameter(value, p.requires_grad))
+    except RuntimeError as error:
+        raise RuntimeError(f"_apply(): Couldn't swap {place}") from error
+    if grad is not None:
+        swap_tensors(grad, _gradient(grad, function))
+        p.grad = grad
+    return p

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections import OrderedDict, namedtuple
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 
+from ... import __future__ as _future
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import Hooks, RemovableHandle, add_hook, hooks_of
+from ...utils.swap import swap_tensors
 from ..parameter import Parameter, is_lazy
 
 
@@ -177,9 +180,9 @@ class StateDict:
             else:
                 missing_keys += [extra] * strict
             own[_EXTRA] = None
+        _put_off(state_dict, writes, at_once)
         if strict:
             unexpected_keys += [key for key in state_dict if self._is_unknown(key, prefix, own)]
-        _put_off(state_dict, writes, at_once)
 
     def _is_unknown(self, key: str, prefix: str, own: dict) -> bool:
         if not key.startswith(prefix):
@@ -195,10 +198,17 @@ class StateDict:
 
     def register_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Calls hook(module, state_dict, prefix, local_metadata), which may change the dict."""
+        with suppress(AttributeError):  # of a method
+            hook._from_public_api = True  # it cannot be one that returns a dict as well
         return add_hook(self._state_dict_hooks, (hook, False))
 
     def _register_state_dict_hook(self, hook) -> RemovableHandle:
         """The same; what the hook returns replaces the dict."""
+        if getattr(hook, "_from_public_api", False):
+            raise RuntimeError(
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
+            )
         return add_hook(self._state_dict_hooks, (hook, True))
 
     def register_load_state_dict_pre_hook(self, hook) -> RemovableHandle:
@@ -289,7 +299,12 @@ def _misfit(name: str, tensor, value) -> str:
 
 
 def _load(module, name: str, tensor, value, assign: bool) -> None:
-    if not assign:
+    if _future.get_swap_module_params_on_conversion():
+        new = tensor.module_load(value, assign=assign)
+        if isinstance(tensor, Parameter) and not isinstance(new, Parameter):
+            new = Parameter(new, tensor.requires_grad)
+        swap_tensors(tensor, new)
+    elif not assign:
         tensor.copy_(value)
     elif name in module._parameters:
         module._parameters[name] = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ... import _ops
 from ..._tensor_type import TensorBase
+from ..._warning import warn_each
 from ...autograd.grad_mode import no_grad
 
 
@@ -18,10 +19,17 @@ def _gradients(parameters) -> list:
 
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
     """Scales gradients so that their norm together is at most max_norm; gives the norm before."""
-    return _ops.clip_grad_norm_(_list(parameters), max_norm, norm_type, bool(error_if_nonfinite))
+    order, refuses = float(norm_type), bool(error_if_nonfinite)
+    return _ops.clip_grad_norm_(_list(parameters), float(max_norm), order, refuses)
 
 
-clip_grad_norm = clip_grad_norm_
+def clip_grad_norm(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
+    """The older name of clip_grad_norm_."""
+    warn_each(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+    )
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 @no_grad()

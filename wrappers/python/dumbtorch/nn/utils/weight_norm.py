@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ... import _ops
+from ..._warning import warn_each
 from ..parameter import Parameter
 from ._derived import Derived, check_is_made, check_is_new, take_off
 
@@ -34,6 +35,10 @@ class WeightNorm(Derived):
 
 def weight_norm(module, name="weight", dim=0):
     """Makes a parameter of lengths name_g along dim, or one length if dim is None, and directions name_v."""
+    warn_each(
+        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+    )
     check_is_new(module, WeightNorm, name, "weight_norm")
     check_is_made(module, name, WeightNorm, "weight")
     hook, weight = WeightNorm(name, dim), _ops.detach(getattr(module, name))
