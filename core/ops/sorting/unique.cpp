@@ -92,15 +92,16 @@ Unique recorded(const char* node, const char* op, const Tensor& input, const Uni
   return y;
 }
 
-// Integers as their distance from `least`, where all fit into half of the bits: a radix sort goes
-// over every bit of an element. Finding out means waiting for the device, which few are not worth.
+// Integers as their distance from `least`, where all fit into half of the bits: a device's radix
+// sort goes over every bit of an element, where the CPU's leaves out those that all share. Finding
+// out means waiting for the device, which few are not worth.
 struct Distances {
   Tensor x;
   int64_t least = 0;
 
   explicit Distances(const Tensor& integers) : x(integers) {
     constexpr int64_t kWorthALook = 4096;
-    if (x.dtype() != kIndexDType || x.numel() < kWorthALook) return;
+    if (x.device() == kCpu || x.dtype() != kIndexDType || x.numel() < kWorthALook) return;
     const int64_t first = item(min(x)).to_int64(), last = item(max(x)).to_int64();
     const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
     if (range > INT32_MAX) return;
