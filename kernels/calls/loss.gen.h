@@ -128,11 +128,12 @@ struct CtcLossBackward : Call {
         zero_infinity(call->ints[1] != 0) {}
 };
 
-// Per-row loss of contiguous logits x [rows, classes] against int64 target [rows]: weight[t] * (lse
-// - x[t]), mixed with the uniform target by label_smoothing; 0 where target is ignore_index. lse =
-// log(sum(exp(x))). If it reduces, loss is one element, their sum; if divisor is asked for, it is
-// the number of targets that count, or the sum of their weights, and the sum is divided by it. A
-// target outside [0, classes) is DT_KERNEL_INDEX. All floats but x are of its compute dtype.
+// Per-row loss of contiguous logits x [rows, classes], or on the CPU [batch, classes, places] too,
+// against int64 target [rows] or [batch, places]: weight[t] * (lse - x[t]), mixed with the uniform
+// target by label_smoothing; 0 where target is ignore_index. lse = log(sum(exp(x))). If it reduces,
+// loss is one element, their sum; if divisor is asked for, it is the number of targets that count,
+// or the sum of their weights, and the sum is divided by it. A target outside [0, classes) is
+// DT_KERNEL_INDEX. All floats but x are of its compute dtype.
 struct CrossEntropy : Call {
   const dt_view& loss;
   const dt_view& lse;
@@ -157,8 +158,9 @@ struct CrossEntropy : Call {
         label_smoothing(call->floats[0]) {}
 };
 
-// Gradient of cross_entropy; g [rows] (stride 0 when the rows share one factor, which may be
-// immediate), over divisor if there is one. All floats but x and gx are of their compute dtype.
+// Gradient of cross_entropy; g of target's shape (stride 0 when the rows share one factor, which
+// may be immediate), over divisor if there is one. All floats but x and gx are of their compute
+// dtype.
 struct CrossEntropyBackward : Call {
   const dt_view& gx;
   const dt_view& g;

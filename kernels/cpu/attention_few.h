@@ -27,9 +27,7 @@ Vector<T> load_first_stored(const Stored* x, int64_t n) {
   if constexpr (std::is_same_v<T, Stored>) {
     return load_first(x, n);
   } else {
-    Stored few[kLanes<T>] = {};
-    for (int64_t i = 0; i < n; ++i) few[i] = x[i];
-    return widen_halves(few);
+    return widen_first(x, n);
   }
 }
 

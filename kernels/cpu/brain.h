@@ -5,16 +5,11 @@
 #include "kernels/calls/linalg.gen.h"
 #include "kernels/cpu/brain_tile.h"
 #include "kernels/cpu/gemm_parts.h"
-#include "kernels/cpu/thin.h"
+#include "kernels/cpu/thin_halves.h"
 #include "kernels/cpu_flags.h"
 
 namespace dt::cpu {
 namespace {
-
-struct BrainGemm {
-  Gemm<BFloat16> g;
-  float alpha, beta;
-};
 
 #if defined(__AVX512F__)
 
@@ -26,7 +21,7 @@ DT_BRAIN inline void round_sums(BFloat16* y, const float* sums, int64_t n) {
 }
 
 // y = activation(alpha * sums + beta * c), for neighbouring columns of a row.
-inline void finish_sums(const BrainGemm& product, int64_t batch, int64_t i, int64_t j, int64_t cols,
+inline void finish_sums(const HalfGemm& product, int64_t batch, int64_t i, int64_t j, int64_t cols,
                         float* sums) {
   const Gemm<BFloat16>& g = product.g;
   if (product.alpha != 1) {
@@ -37,7 +32,7 @@ inline void finish_sums(const BrainGemm& product, int64_t batch, int64_t i, int6
     for (int64_t l = 0; l < cols; ++l) sums[l] += product.beta * static_cast<float>(c[l * g.c.col]);
   }
   if (g.activation != DT_ACTIVATE_NONE)
-    with_activation(g.activation, [&](auto f) { map_in_place<decltype(f)>(sums, 1, cols); });
+    with_activation(g.activation, [&](auto f) { map_in_place<decltype(f)>(sums, cols); });
   round_sums(g.y.at(batch, i, j), sums, cols);
 }
 
@@ -70,8 +65,8 @@ struct BrainScratch {
 // finished as soon as they are complete: only those that wait for more of k have memory of their
 // own.
 template <class Tile>
-void multiply_brain_panel(const BrainGemm& product, const BrainScratch<Tile>& scratch,
-                          int64_t batch, int64_t i0, int64_t i1, int64_t j) {
+void multiply_brain_panel(const HalfGemm& product, const BrainScratch<Tile>& scratch, int64_t batch,
+                          int64_t i0, int64_t i1, int64_t j) {
   const Gemm<BFloat16>& g = product.g;
   const int64_t a_pairs = packed_pairs<Tile>(g.k), cols = min(kBrainCols, g.n - j);
   int64_t k = 0;
@@ -92,7 +87,7 @@ void multiply_brain_panel(const BrainGemm& product, const BrainScratch<Tile>& sc
 }
 
 template <class Tile>
-void multiply_brain_rows(const BrainGemm& product, const BrainScratch<Tile>& scratch, int64_t batch,
+void multiply_brain_rows(const HalfGemm& product, const BrainScratch<Tile>& scratch, int64_t batch,
                          int64_t i0, int64_t i1) {
   const Gemm<BFloat16>& g = product.g;
   const int64_t pairs = packed_pairs<Tile>(g.k);
@@ -105,7 +100,7 @@ void multiply_brain_rows(const BrainGemm& product, const BrainScratch<Tile>& scr
 }
 
 template <class Tile>
-void run_brain_part(const BrainGemm& product, Workspace workspace) {
+void run_brain_part(const HalfGemm& product, Workspace workspace) {
   const Gemm<BFloat16>& g = product.g;
   const BrainScratch<Tile> scratch(g, &workspace);
   const int64_t rows = brain_block<Tile>(g);
@@ -159,7 +154,6 @@ DT_BRAIN __attribute__((noinline)) void brain_dots(const Gemm<BFloat16>& g, int6
 }
 
 struct BrainLineProduct {
-  using Element = BFloat16;
   using Sum = float;
   static constexpr int64_t kLane = 32;
 
@@ -167,10 +161,10 @@ struct BrainLineProduct {
     *sum = _mm512_dpbf16_ps(*sum, reinterpret_cast<__m512bh>(_mm512_loadu_si512(a)),
                             reinterpret_cast<__m512bh>(_mm512_loadu_si512(b)));
   }
-  DT_BRAIN static void add_first(Vector<float>* sum, const BFloat16* a, const BFloat16* b,
-                                 int64_t n) {
+  DT_BRAIN static Vector<float> add_first(Vector<float> sum, const BFloat16* a, const BFloat16* b,
+                                          int64_t n) {
     const __mmask32 mask = first_halves(n);
-    *sum = _mm512_dpbf16_ps(*sum, reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(mask, a)),
+    return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(mask, a)),
                             reinterpret_cast<__m512bh>(_mm512_maskz_loadu_epi16(mask, b)));
   }
 };
@@ -181,7 +175,7 @@ DT_BRAIN __attribute__((noinline)) void brain_lines(const Gemm<BFloat16>& g, int
                                    sums);
 }
 
-inline void run_brain_dots(const dt_stream* stream, const BrainGemm& product) {
+inline void run_brain_dots(const dt_stream* stream, const HalfGemm& product) {
   const Gemm<BFloat16>& g = product.g;
   for_each_thin_block(stream, g, true, [&](int64_t batch, int64_t j0, int64_t j1) {
     if (is_stream(g)) {
@@ -225,7 +219,7 @@ auto with_brain_tile(const dt_stream* stream, const F& f) {
   return (stream->flags & DT_FLAG_AMX_BF16) != 0 ? f(BrainTiles()) : f(BrainVectors());
 }
 
-inline int64_t brain_workspace(const dt_stream* stream, const BrainGemm& product) {
+inline int64_t brain_workspace(const dt_stream* stream, const HalfGemm& product) {
   if (is_brain_dot(product.g)) return 0;
   return with_brain_tile(stream, [&](auto tile) {
     using Tile = decltype(tile);
@@ -235,7 +229,7 @@ inline int64_t brain_workspace(const dt_stream* stream, const BrainGemm& product
   });
 }
 
-inline void run_brain(const dt_stream* stream, const BrainGemm& product, Workspace workspace) {
+inline void run_brain(const dt_stream* stream, const HalfGemm& product, Workspace workspace) {
   if (is_brain_dot(product.g)) return run_brain_dots(stream, product);
   char* const scratch = workspace.take<char>(0);
   with_brain_tile(stream, [&](auto tile) {
@@ -244,7 +238,7 @@ inline void run_brain(const dt_stream* stream, const BrainGemm& product, Workspa
     const int64_t bytes = brain_part_workspace<Tile>(product.g, parts);
     for_each_item(stream, parts.count(), true, [&](int64_t index, int64_t worker) {
       const int64_t row = index % parts.row_parts, rest = index / parts.row_parts;
-      BrainGemm part = product;
+      HalfGemm part = product;
       part.g = part_at(product.g, parts, rest / parts.col_parts, row, rest % parts.col_parts);
       run_brain_part<Tile>(part, Workspace(scratch + worker * bytes));
     });

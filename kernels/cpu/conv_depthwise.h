@@ -111,6 +111,37 @@ inline void depthwise_pixels(const Correlation<T>& k, const T* x, const T* weigh
   }
 }
 
+// What the next pixels of a row see and these do not, and where they are written, of as many
+// channels as depthwise_pixels takes: so many short streams are not foreseen.
+// Inlined at once: a call of a function that only fetches has no effect that a compiler would keep.
+template <class T, int kVectors, int kPixels>
+__attribute__((always_inline)) inline void fetch_next_pixels(const Correlation<T>& k,
+                                                             const T* newest, T* y) {
+  constexpr int64_t kLine = 64 / sizeof(T), kWidth = kVectors * kLanes<T>;
+  const int64_t x_pixel = k.cols.in_step * k.x.w_step, y_pixel = k.cols.out_step * k.y.w_step;
+  DT_UNROLL
+  for (int64_t c = 0; c < kWidth; c += kLine) {
+    for (int64_t r = 0; r < k.rows.in_step; ++r) {
+      for (int64_t q = 0; q < k.cols.in_step; ++q) {
+        const T* const from = newest + q * k.x.w_step - r * k.x.h_step + c;
+        DT_UNROLL
+        for (int p = 0; p < kPixels; ++p) __builtin_prefetch(from + (kPixels + p) * x_pixel);
+      }
+    }
+    DT_UNROLL
+    for (int p = 0; p < kPixels; ++p) __builtin_prefetch(y + (kPixels + p) * y_pixel + c, 1);
+  }
+}
+
+// Whether images come from beyond a core's caches, in pixels so long that a row is not one stream.
+template <class T>
+bool is_far(const Correlation<T>& k) {
+  constexpr int64_t kLongPixel = 384, kFar = 8 << 20;  // bytes
+  const int64_t pixel = k.groups * int64_t{sizeof(T)}, reads = k.rows.in_step * k.cols.in_step;
+  return pixel >= kLongPixel &&
+         k.y.n * k.rows.out_count * k.cols.out_count * (1 + reads) * pixel >= kFar;
+}
+
 template <class T>
 void depthwise_row(const Correlation<T>& k, int64_t n, int64_t i, const T* weights) {
   constexpr int kTogether = 4;
@@ -118,6 +149,11 @@ void depthwise_row(const Correlation<T>& k, int64_t n, int64_t i, const T* weigh
   const int64_t inner_begin = -k.cols.first_reach(),
                 inner_end =
                     min(k.cols.out_count, k.cols.in_size / k.cols.in_step - k.cols.last_reach());
+  const bool fetches = is_far(k);
+  // From the first pixel's place to the lowest row that it sees and the last columns there.
+  const int64_t newest =
+      max(k.rows.shift(rows.begin), k.rows.shift(rows.end - 1)) * k.x.h_step +
+      (max(k.cols.shift(0), k.cols.shift(k.cols.taps - 1)) - k.cols.in_step + 1) * k.x.w_step;
   for (int64_t j = 0, count = 1; j < k.cols.out_count; j += count) {
     const bool is_inside = j >= inner_begin && j < inner_end;
     const TapRange cols = is_inside ? TapRange{0, k.cols.taps} : taps_inside(k.cols, j);
@@ -128,6 +164,7 @@ void depthwise_row(const Correlation<T>& k, int64_t n, int64_t i, const T* weigh
     for_each_channel_block<T, 2>(k.groups, [&](int64_t c, auto vectors, int64_t lanes) {
       constexpr int kVectors = decltype(vectors)::value;
       if (count == kTogether) {
+        if (fetches) fetch_next_pixels<T, kVectors, kTogether>(k, x + newest + c, y + c);
         depthwise_pixels<T, kVectors, kTogether>(k, x + c, weights + c, rows, cols, lanes, y + c);
       } else {
         depthwise_pixels<T, kVectors, 1>(k, x + c, weights + c, rows, cols, lanes, y + c);

@@ -1,4 +1,6 @@
-// cross_entropy of logits [rows, classes] against class indices, and its gradient.
+// cross_entropy of logits [rows, classes] against class indices, and its gradient. Of logits
+// [batch, classes, places], as images lie in memory, a row is a place; neighbouring places are
+// handled side by side.
 //
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
@@ -13,16 +15,27 @@ namespace dt::cpu {
 namespace {
 
 constexpr int64_t kTile = 1024;
+constexpr int64_t kPlaces = 512;  // that are handled side by side
 
-int64_t rows_per_tile(int64_t classes) {
-  return max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes));
-}
+// How the rows are cut: into tiles of `group` rows, or of places of one image.
+struct Cut {
+  int64_t places, group, per_image, tiles;
+
+  explicit Cut(const dt_view& x) {
+    const int64_t classes = x.sizes[1];
+    places = x.ndim == 3 ? x.sizes[2] : 1;
+    group = places > 1 ? kPlaces : max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes));
+    per_image = places > 1 ? ceil_div(places, group) : 1;
+    tiles = places > 1 ? x.sizes[0] * per_image : ceil_div(x.sizes[0], group);
+  }
+};
 
 template <class T>
 struct Loss {
   const int64_t* target;
   int64_t target_stride;
   const T* weight;  // or null
+  Cut cut;
   int64_t rows, classes, ignore_index;
   T smoothing;
   T total_weight;  // sum of w
@@ -30,17 +43,29 @@ struct Loss {
   bool is_ignored(int64_t r) const { return target_of(r) == ignore_index; }
   int64_t target_of(int64_t r) const { return target[r * target_stride]; }
   T weight_of(int64_t c) const { return weight ? weight[c] : T(1); }
-  int64_t rows_per_tile() const { return cpu::rows_per_tile(classes); }
+  // The first row of a tile and the one behind its last.
+  int64_t begin(int64_t tile) const {
+    if (cut.places == 1) return tile * cut.group;
+    return tile / cut.per_image * cut.places + tile % cut.per_image * cut.group;
+  }
+  int64_t end(int64_t tile) const {
+    const int64_t last = cut.places == 1 ? rows : (tile / cut.per_image + 1) * cut.places;
+    return min(last, begin(tile) + cut.group);
+  }
+  // Of the first class of a row; the others follow at a distance of `places`.
+  int64_t logit_of(int64_t r) const {
+    return r / cut.places * cut.places * classes + r % cut.places;
+  }
 };
 
 // Of either kernel's call.
 template <class T, class Call>
 Loss<T> make_loss(const Call& call) {
-  Loss<T> loss;
-  loss.target = data<const int64_t>(call.target);
-  loss.target_stride = call.target.strides[0];
+  const Cut cut(call.x);
+  Loss<T> loss = {data<const int64_t>(call.target), 1, nullptr, cut, 0, 0, 0, T(0), T(0)};
+  if (cut.places == 1) loss.target_stride = call.target.strides[0];
   loss.weight = optional_data<const T>(call.weight);
-  loss.rows = call.x.sizes[0];
+  loss.rows = call.x.sizes[0] * cut.places;
   loss.classes = call.x.sizes[1];
   loss.ignore_index = call.ignore_index;
   loss.smoothing = static_cast<T>(call.label_smoothing);
@@ -92,38 +117,71 @@ T smooth_loss(const Loss<T>& loss, const T* x, const LogSum<T>& lse) {
   return static_cast<T>(sum);
 }
 
-template <class T>
-T row_loss(const Loss<T>& loss, const T* x, int64_t target, const LogSum<T>& lse) {
-  const T sharp = loss.weight_of(target) * ((lse.top - x[target]) + lse.rest);
-  if (loss.smoothing == T(0)) return sharp;
-  const T smooth = smooth_loss(loss, x, lse) / static_cast<T>(loss.classes);
-  return (T(1) - loss.smoothing) * sharp + loss.smoothing * smooth;
-}
-
 // What a reduced loss is made of: sums over the rows that count, of their losses and weights.
 struct LossSums {
   double loss, weight;
 };
 
-// Rows [begin, end). Each loss is stored only if they are not reduced.
+// Finishes n rows, the first of which is `begin` and begins at x; each loss is stored only if they
+// are not reduced. `smooth` has the rows' smooth_loss, if there is any smoothing.
 template <class T>
-LossSums rows_forward(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t begin,
-                      int64_t end) {
-  const T* logits = data<const T>(call.x);
-  T *y = call.reduces ? nullptr : data<T>(call.loss), *lse = data<T>(call.lse);
-  const int64_t y_stride = y ? call.loss.strides[0] : 0, lse_stride = call.lse.strides[0];
-  LossSums sums = {0, 0};
-  for (int64_t r = begin; r < end; ++r) {
-    const T* x = logits + r * loss.classes;
-    const LogSum<T> row_lse = log_sum_exp(x, loss.classes);
-    lse[r * lse_stride] = row_lse.top + row_lse.rest;
-    const int64_t t = loss.target_of(r);
-    const bool counts = t != loss.ignore_index;
-    const T of_row = counts ? row_loss(loss, x, t, row_lse) : T(0);
-    if (y) y[r * y_stride] = of_row;
-    sums.loss += static_cast<double>(of_row);
-    if (counts) sums.weight += static_cast<double>(loss.weight_of(t));
+void finish_rows(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t begin, int64_t n,
+                 const T* x, const T* top, const T* rest, const T* smooth, LossSums* sums) {
+  T *const lse = data<T>(call.lse) + begin, *y = call.reduces ? nullptr : data<T>(call.loss);
+  for (int64_t j = 0; j < n; ++j) lse[j] = top[j] + rest[j];
+  LossSums of_all = {0, 0};
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t t = loss.target_of(begin + j);
+    T of_row = 0;
+    if (t != loss.ignore_index) {
+      const T weight = loss.weight_of(t);
+      of_row = weight * ((top[j] - x[t * loss.cut.places + j]) + rest[j]);
+      if (loss.smoothing != T(0)) {
+        of_row = (T(1) - loss.smoothing) * of_row +
+                 loss.smoothing * (smooth[j] / static_cast<T>(loss.classes));
+      }
+      of_all.weight += static_cast<double>(weight);
+    }
+    if (y) y[begin + j] = of_row;
+    of_all.loss += static_cast<double>(of_row);
   }
+  sums->loss += of_all.loss;
+  sums->weight += of_all.weight;
+}
+
+template <class T>
+LossSums rows_forward(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t tile) {
+  LossSums sums = {0, 0};
+  for (int64_t r = loss.begin(tile); r < loss.end(tile); ++r) {
+    const T* const x = data<const T>(call.x) + r * loss.classes;
+    const LogSum<T> lse = log_sum_exp(x, loss.classes);
+    const bool smooths = loss.smoothing != T(0) && !loss.is_ignored(r);
+    const T smooth = smooths ? smooth_loss(loss, x, lse) : T(0);
+    finish_rows(call, loss, r, 1, x, &lse.top, &lse.rest, &smooth, &sums);
+  }
+  return sums;
+}
+
+template <class T>
+LossSums places_forward(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t tile) {
+  const int64_t begin = loss.begin(tile), n = loss.end(tile) - begin, step = loss.cut.places;
+  const T* const x = data<const T>(call.x) + loss.logit_of(begin);
+  T top[kPlaces], rest[kPlaces], smooth[kPlaces], term[kPlaces];
+  for (int64_t j = 0; j < n; ++j) top[j] = Limits<T>::kLowest, rest[j] = smooth[j] = 0;
+  for (int64_t c = 0; c < loss.classes; ++c) {
+    for (int64_t j = 0; j < n; ++j) top[j] = Largest<T>::apply(top[j], x[c * step + j]);
+  }
+  for (int64_t c = 0; c < loss.classes; ++c) {
+    exp_columns(term, x + c * step, top, n);
+    for (int64_t j = 0; j < n; ++j) rest[j] += term[j];
+  }
+  for (int64_t j = 0; j < n; ++j) rest[j] = math::log(rest[j]);
+  for (int64_t c = 0; loss.smoothing != T(0) && c < loss.classes; ++c) {
+    const T weight = loss.weight_of(c);
+    for (int64_t j = 0; j < n; ++j) smooth[j] += weight * ((top[j] - x[c * step + j]) + rest[j]);
+  }
+  LossSums sums = {0, 0};
+  finish_rows(call, loss, begin, n, x, top, rest, smooth, &sums);
   return sums;
 }
 
@@ -138,12 +196,12 @@ template <class T>
 int32_t forward(const dt_stream* stream, const calls::CrossEntropy& call) {
   const Loss<T> loss = make_loss<T>(call);
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
-  const int64_t group = loss.rows_per_tile(), tiles = ceil_div(loss.rows, group);
+  const int64_t tiles = loss.cut.tiles;
   LossSums one = {0, 0};
   LossSums* const sums = tiles > 1 ? static_cast<LossSums*>(call.workspace) : &one;
   parallel_for(stream, tiles, 4 * loss.rows * loss.classes, [&](int64_t tile) {
-    const int64_t begin = tile * group, end = min(loss.rows, begin + group);
-    const LossSums of_tile = rows_forward(call, loss, begin, end);
+    const LossSums of_tile =
+        loss.cut.places > 1 ? places_forward(call, loss, tile) : rows_forward(call, loss, tile);
     if (call.reduces) sums[tile] = of_tile;
   });
   if (!call.reduces) return DT_KERNEL_OK;
@@ -176,30 +234,80 @@ void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t ta
   gx[target] -= g * sharp;
 }
 
+// g of the rows, over the divisor.
+template <class T>
+struct Slopes {
+  T number;
+  const T *factor, *divisor;
+  int64_t image, place;  // strides
+
+  Slopes(const calls::CrossEntropyBackward& call, int64_t places)
+      : number(call.g.immediate ? static_cast<T>(call.g.number.f) : T(0)),
+        factor(call.g.immediate ? &number : data<const T>(call.g)),
+        divisor(optional_data<const T>(call.divisor)),
+        image(call.g.strides[0]),
+        place(places > 1 ? call.g.strides[1] : 0) {}
+  Slopes(const Slopes&) = delete;
+
+  T of(int64_t n, int64_t p) const {
+    return factor[n * image + p * place] / (divisor ? *divisor : T(1));
+  }
+};
+
+template <class T>
+void rows_backward(const calls::CrossEntropyBackward& call, const Loss<T>& loss,
+                   const Slopes<T>& slopes, int64_t tile) {
+  for (int64_t r = loss.begin(tile); r < loss.end(tile); ++r) {
+    T* const to = data<T>(call.gx) + r * loss.classes;
+    if (loss.is_ignored(r)) {
+      for (int64_t c = 0; c < loss.classes; ++c) to[c] = T(0);
+    } else {
+      row_gradient(loss, to, data<const T>(call.x) + r * loss.classes, data<const T>(call.lse)[r],
+                   slopes.of(r, 0), loss.target_of(r));
+    }
+  }
+}
+
+template <class T>
+void places_backward(const calls::CrossEntropyBackward& call, const Loss<T>& loss,
+                     const Slopes<T>& slopes, int64_t tile) {
+  const int64_t begin = loss.begin(tile), n = loss.end(tile) - begin, step = loss.cut.places;
+  const T* const x = data<const T>(call.x) + loss.logit_of(begin);
+  const T* const lse = data<const T>(call.lse) + begin;
+  T* const gx = data<T>(call.gx) + loss.logit_of(begin);
+  const T uniform = loss.smoothing / static_cast<T>(loss.classes);
+  const int64_t image = begin / step, first = begin % step;
+  T counts[kPlaces], total[kPlaces], each[kPlaces], sharp[kPlaces];
+  for (int64_t j = 0; j < n; ++j) {
+    const int64_t r = begin + j;
+    counts[j] = !loss.is_ignored(r);
+    const T slope = slopes.of(image, first + j);
+    const T share =
+        (T(1) - loss.smoothing) * (counts[j] != T(0) ? loss.weight_of(loss.target_of(r)) : T(0));
+    sharp[j] = slope * share;
+    total[j] = slope * (share + uniform * loss.total_weight);
+    each[j] = uniform == T(0) ? T(0) : slope * uniform;
+  }
+  for (int64_t c = 0; c < loss.classes; ++c) {
+    T* const to = gx + c * step;
+    const T weight = loss.weight_of(c);
+    exp_columns(to, x + c * step, lse, n);
+    for (int64_t j = 0; j < n; ++j)
+      to[j] = counts[j] != T(0) ? to[j] * total[j] - each[j] * weight : T(0);
+  }
+  for (int64_t j = 0; j < n; ++j) {
+    if (counts[j] != T(0)) gx[loss.target_of(begin + j) * step + j] -= sharp[j];
+  }
+}
+
 template <class T>
 int32_t backward(const dt_stream* stream, const calls::CrossEntropyBackward& call) {
   const Loss<T> loss = make_loss<T>(call);
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
-  const dt_view& g = call.g;
-  const T number = g.immediate ? static_cast<T>(g.number.f) : T(0),
-          *divisor = optional_data<const T>(call.divisor);
-  const T* factor = g.immediate ? &number : data<const T>(g);
-  const T *logits = data<const T>(call.x), *lse = data<const T>(call.lse);
-  const int64_t factor_stride = g.strides[0], lse_stride = call.lse.strides[0];
-  T* gx = data<T>(call.gx);
-  const int64_t group = loss.rows_per_tile();
-  parallel_for(stream, ceil_div(loss.rows, group), 4 * loss.rows * loss.classes, [&](int64_t tile) {
-    const int64_t end = min(loss.rows, (tile + 1) * group);
-    for (int64_t r = tile * group; r < end; ++r) {
-      T* to = gx + r * loss.classes;
-      if (loss.is_ignored(r)) {
-        for (int64_t c = 0; c < loss.classes; ++c) to[c] = T(0);
-      } else {
-        const T slope = factor[r * factor_stride] / (divisor ? *divisor : T(1));
-        row_gradient(loss, to, logits + r * loss.classes, lse[r * lse_stride], slope,
-                     loss.target_of(r));
-      }
-    }
+  const Slopes<T> slopes(call, loss.cut.places);
+  parallel_for(stream, loss.cut.tiles, 4 * loss.rows * loss.classes, [&](int64_t tile) {
+    loss.cut.places > 1 ? places_backward(call, loss, slopes, tile)
+                        : rows_backward(call, loss, slopes, tile);
   });
   return DT_KERNEL_OK;
 }
@@ -214,8 +322,7 @@ int32_t kernels::cross_entropy(const dt_stream* stream, const calls::CrossEntrop
 
 // The sums of the tiles.
 int64_t kernels::cross_entropy_workspace(const dt_stream*, const calls::CrossEntropy& call) {
-  const int64_t rows = call.x.sizes[0], classes = call.x.sizes[1];
-  const int64_t tiles = ceil_div(rows, rows_per_tile(classes));
+  const int64_t tiles = Cut(call.x).tiles;
   return call.reduces && tiles > 1 ? tiles * static_cast<int64_t>(sizeof(LossSums)) : 0;
 }
 

@@ -80,12 +80,8 @@ void pack_transposed(T* panels, const T* x, int64_t row, int64_t k, int64_t n);
 namespace {
 
 template <class F, class T>
-void map_in_place(T* y, int64_t stride, int64_t n) {
-  if (stride == 1) {
-    for (int64_t i = 0; i < n; ++i) y[i] = F::y(y[i]);
-  } else {
-    for (int64_t i = 0; i < n; ++i) y[i * stride] = F::y(y[i * stride]);
-  }
+void map_in_place(T* y, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) y[i] = F::y(y[i]);
 }
 
 // The last step, for sums that are complete and still in a cache.
@@ -95,8 +91,11 @@ void activate_block(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1, int
   if (g.activation == DT_ACTIVATE_NONE) return;
   for (int64_t i = i0; i < i1; ++i) {
     T* const row = g.y.at(batch, i, j0);
-    with_activation(g.activation,
-                    [&](auto f) { map_in_place<decltype(f)>(row, g.y.col, j1 - j0); });
+    const int64_t run = g.y.col == 1 ? j1 - j0 : 1;  // few products have columns that lie apart
+    for (int64_t j = 0; j < j1 - j0; j += run) {
+      with_activation(g.activation,
+                      [&](auto f) { map_in_place<decltype(f)>(row + j * g.y.col, run); });
+    }
   }
 }
 

@@ -55,6 +55,20 @@ inline void store_low_halves(BFloat16* y, Vector<uint32_t> bits) {
 
 #if defined(__F16C__)
 
+// The first n of a vector, then zeros.
+template <class Half>
+inline Vector<float> widen_first(const Half* x, int64_t n) {
+  if (n == kHalves) return widen_halves(x);
+  alignas(kHalves * sizeof(Half)) Half few[kHalves] = {};
+#if defined(__AVX512F__)
+  const auto wanted = static_cast<__mmask16>((1u << n) - 1);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(few), _mm256_maskz_loadu_epi16(wanted, x));
+#else
+  __builtin_memcpy(few, x, static_cast<size_t>(n) * sizeof(Half));
+#endif
+  return widen_halves(static_cast<const Half*>(few));
+}
+
 // Brain16::round of each.
 inline void round_halves(BFloat16* y, Vector<float> x) {
   const auto bits = reinterpret_cast<Vector<uint32_t>>(x);

@@ -62,40 +62,60 @@ int64_t float_workspace(const dt_stream* stream, const calls::Matmul& call) {
   return is_thin(g) ? thin_workspace(g) : gemm_workspace(stream, g);
 }
 
-// ---- narrow floats: what no instruction multiplies, core widens
+// ---- narrow floats: core widens what is not multiplied as it is
 
-#if defined(__AVX512F__)
-bool is_brain(const dt_stream* stream, const calls::Matmul& call) {
-  constexpr int32_t kOwn = dtype_of<BFloat16>;
-  return (stream->flags & DT_FLAG_AVX512_BF16) != 0 && call.y.dtype == kOwn &&
-         call.a.dtype == kOwn && call.b.dtype == kOwn && (!call.c || call.c->dtype == kOwn);
+#if defined(__F16C__)
+bool is_all_of(const calls::Matmul& call, int32_t dtype) {
+  return call.y.dtype == dtype && call.a.dtype == dtype && call.b.dtype == dtype &&
+         (!call.c || call.c->dtype == dtype);
 }
 
-BrainGemm describe_brain(const calls::Matmul& call) {
+HalfGemm describe_half(const calls::Matmul& call) {
   return {describe_float<BFloat16>(call), static_cast<float>(call.alpha),
           static_cast<float>(call.beta)};
 }
 
-int32_t multiply_narrow(const dt_stream* stream, const calls::Matmul& call) {
-  if (!is_brain(stream, call)) return DT_KERNEL_UNSUPPORTED;
-  const BrainGemm product = describe_brain(call);
+int32_t multiply_half(const dt_stream* stream, const calls::Matmul& call) {
+  const int32_t dtype = call.y.dtype;
+  const bool is_done = is_all_of(call, dtype) && run_thin_half(stream, describe_half(call), dtype);
+  return is_done ? DT_KERNEL_OK : DT_KERNEL_UNSUPPORTED;
+}
+#else
+int32_t multiply_half(const dt_stream*, const calls::Matmul&) {
+  return DT_KERNEL_UNSUPPORTED;
+}
+#endif
+
+#if defined(__AVX512F__)
+bool is_brain(const dt_stream* stream, const calls::Matmul& call) {
+  return (stream->flags & DT_FLAG_AVX512_BF16) != 0 && is_all_of(call, dtype_of<BFloat16>);
+}
+
+int32_t multiply_brain(const dt_stream* stream, const calls::Matmul& call) {
+  const HalfGemm product = describe_half(call);
   if (!is_empty(product.g)) run_brain(stream, product, Workspace(call.workspace));
   return DT_KERNEL_OK;
 }
 
-int64_t narrow_workspace(const dt_stream* stream, const calls::Matmul& call) {
-  if (!is_brain(stream, call)) return 0;
-  const BrainGemm product = describe_brain(call);
+int64_t brain_workspace(const dt_stream* stream, const calls::Matmul& call) {
+  const HalfGemm product = describe_half(call);
   return is_empty(product.g) ? 0 : brain_workspace(stream, product);
 }
 #else
-int32_t multiply_narrow(const dt_stream*, const calls::Matmul&) {
+bool is_brain(const dt_stream*, const calls::Matmul&) {
+  return false;
+}
+int32_t multiply_brain(const dt_stream*, const calls::Matmul&) {
   return DT_KERNEL_UNSUPPORTED;
 }
-int64_t narrow_workspace(const dt_stream*, const calls::Matmul&) {
+int64_t brain_workspace(const dt_stream*, const calls::Matmul&) {
   return 0;
 }
 #endif
+
+int32_t multiply_narrow(const dt_stream* stream, const calls::Matmul& call) {
+  return is_brain(stream, call) ? multiply_brain(stream, call) : multiply_half(stream, call);
+}
 
 // Integers wrap around, so they are multiplied and added as unsigned numbers.
 template <class U>
@@ -152,7 +172,8 @@ int32_t kernels::matmul(const dt_stream* stream, const calls::Matmul& call) {
 }
 
 int64_t kernels::matmul_workspace(const dt_stream* stream, const calls::Matmul& call) {
-  if (is_narrow_float(call.y.dtype)) return narrow_workspace(stream, call);
+  if (is_narrow_float(call.y.dtype))
+    return is_brain(stream, call) ? brain_workspace(stream, call) : 0;
   int64_t bytes = 0;
   visit_floating(call.y.dtype, [&](auto type) {
     bytes = float_workspace<typename decltype(type)::type>(stream, call);

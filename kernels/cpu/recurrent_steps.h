@@ -140,7 +140,7 @@ __attribute__((noinline)) void take_steps(const dt_stream* stream, const Recurre
 // Element-wise functions of a row.
 template <class F, class T>
 __attribute__((noinline)) void map_row(T* row, int64_t n) {
-  map_in_place<F>(row, 1, n);
+  map_in_place<F>(row, n);
 }
 
 template <class T>

@@ -9,19 +9,6 @@ namespace {
 #if defined(__F16C__)
 constexpr bool kAddsHalves = true;
 
-template <class Half>
-inline Vector<float> load_halves(const Half* x, int64_t n) {
-  if (n == kHalves) return widen_halves(x);
-  alignas(kHalves * sizeof(Half)) Half few[kHalves] = {};
-#if defined(__AVX512F__)
-  const auto wanted = static_cast<__mmask16>((1u << n) - 1);
-  _mm256_store_si256(reinterpret_cast<__m256i*>(few), _mm256_maskz_loadu_epi16(wanted, x));
-#else
-  __builtin_memcpy(few, x, static_cast<size_t>(n) * sizeof(Half));
-#endif
-  return widen_halves(static_cast<const Half*>(few));
-}
-
 // Whether rows of so many are not worth a copy. Without masks the rest of a vector goes through
 // memory, and is waited for.
 inline bool sums_in_place(int64_t n) {
@@ -41,7 +28,7 @@ __attribute__((noinline)) void add_half_spans(float* into, const Half* x, int64_
       const Half* row = x + (r + k) * row_stride;
       __builtin_prefetch(row + 2 * kHalves * row_stride);
       return reduce_to_vector<Sum<float>>(
-          n, [=](int64_t i, int64_t count) { return load_halves(row + i, count); });
+          n, [=](int64_t i, int64_t count) { return widen_first(row + i, count); });
     });
   }
 }
@@ -63,7 +50,7 @@ __attribute__((noinline)) void add_half_rows(float* into, const Half* x, int64_t
     for (; j < n; j += kHalves) {
       const int64_t lanes = min(kHalves, n - j);
       Vector<float> sum = load_first(into + j, lanes);
-      for (int64_t k = 0; k < together; ++k) sum += load_halves(x + k * row_stride + j, lanes);
+      for (int64_t k = 0; k < together; ++k) sum += widen_first(x + k * row_stride + j, lanes);
       if (lanes == kHalves)
         store(into + j, sum);
       else

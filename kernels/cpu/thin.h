@@ -126,30 +126,28 @@ bool is_stream(const Gemm<T>& g) {
 
 template <class T>
 struct LineProduct {
-  using Element = T;
   using Sum = T;
   static constexpr int64_t kLane = kLanes<T>;
 
   static void add(Vector<T>* sum, const T* a, const T* b) {
     *sum = multiply_add(load(a), load(b), *sum);
   }
-  static void add_first(Vector<T>* sum, const T* a, const T* b, int64_t n) {
-    *sum = multiply_add(load_first(a, n), load_first(b, n), *sum);
+  static Vector<T> add_first(Vector<T> sum, const T* a, const T* b, int64_t n) {
+    return multiply_add(load_first(a, n), load_first(b, n), sum);
   }
 };
 
 // sums[j] = a [k] times line j of b. Lines of several parts of b are read side by side: a processor
 // fetches each of a few streams ahead of time, and more of them together than of one alone.
-template <class Product>
-__attribute__((always_inline)) inline void multiply_lines(const typename Product::Element* a,
-                                                          const typename Product::Element* b,
-                                                          int64_t line, int64_t lines, int64_t k,
+template <class Product, class T>
+__attribute__((always_inline)) inline void multiply_lines(const T* a, const T* b, int64_t line,
+                                                          int64_t lines, int64_t k,
                                                           typename Product::Sum* sums) {
   using Sum = typename Product::Sum;
   constexpr int64_t kStep = kStreamVectors * Product::kLane;
   const int64_t each = ceil_div(lines, kStreams);
   for (int64_t i = 0; i < each; ++i) {
-    const typename Product::Element* rows[kStreams];
+    const T* rows[kStreams];
     for (int64_t s = 0; s < kStreams; ++s) rows[s] = b + min(s * each + i, lines - 1) * line;
     Vector<Sum> parts[kStreams][kStreamVectors] = {}, tile[kStreams];
     int64_t p = 0;
@@ -163,8 +161,10 @@ __attribute__((always_inline)) inline void multiply_lines(const typename Product
     }
     for (; p < k; p += Product::kLane) {
       DT_UNROLL
-      for (int s = 0; s < kStreams; ++s)
-        Product::add_first(&parts[s][0], a + p, rows[s] + p, min(Product::kLane, k - p));
+      for (int s = 0; s < kStreams; ++s) {
+        parts[s][0] =
+            Product::add_first(parts[s][0], a + p, rows[s] + p, min(Product::kLane, k - p));
+      }
     }
     DT_UNROLL
     for (int s = 0; s < kStreams; ++s) {

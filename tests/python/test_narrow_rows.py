@@ -227,6 +227,43 @@ def test_products(device, name, a_layout, b_layout, torch):
             assert (error <= allowed).all(), (batch, rows, inner, columns)
 
 
+@in_both
+@pytest.mark.parametrize("rows", [1, 3, 8, 9])
+@pytest.mark.parametrize(
+    ("columns", "inner"), [(1100, 515), (4500, 135), (8, 65_549), (5, 105_001)]
+)
+@pytest.mark.parametrize("flipped", [False, True])
+def test_few_rows_of_a_layer(name, rows, columns, inner, flipped, torch):
+    """Both operands go along k, as a layer's do, NaN around them, for any number of threads."""
+    epsilon, least = SPACING[name]
+    generator = torch.Generator().manual_seed(0)
+
+    def inside(*sizes):
+        whole = torch.full((sizes[0], sizes[1] + 5), torch.nan, dtype=getattr(torch, name))
+        whole[:, 2:-3] = torch.randn(sizes, generator=generator)
+        return whole, whole[:, 2:-3], ours(whole, "cpu")[:, 2:-3]
+
+    (_, x, mine), (_, w, weight) = inside(rows, inner), inside(columns, inner)
+    c = torch.randn(rows, columns, generator=generator).to(getattr(torch, name))
+    bias = ours(c, "cpu")
+    truth = 2 * (x.double() @ w.double().T) - c.double()
+    size = 2 * (x.double().abs() @ w.double().abs().T) + c.double().abs()
+    results = []
+    before = dt.get_num_threads()
+    for threads in (1, 2, 3):
+        dt.set_num_threads(threads)
+        y = (
+            dt.addmm(bias.T, weight, mine.T, beta=-1, alpha=2).T
+            if flipped
+            else dt.addmm(bias, mine, weight.T, beta=-1, alpha=2)
+        )
+        results.append(y.double().numpy())
+    dt.set_num_threads(before)
+    assert all(np.array_equal(results[0], y) for y in results)
+    error = np.abs(results[0] - truth.numpy())
+    assert (error <= (epsilon * truth.abs() + 2.0**-20 * size + least).numpy()).all()
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("function", ["gelu_tanh", "gelu", "softplus", "silu"])
 def test_formulas_with_a_graph_are_rounded_once(torch, function, dtype):

@@ -25,6 +25,20 @@ struct ClassLoss {
   double label_smoothing;
 };
 
+// The sizes of what has a number for each of dimension 1.
+Dims along_dim_1(const Tensor& x) {
+  Dims sizes(x.ndim(), 1);
+  sizes[1] = x.size(1);
+  return sizes;
+}
+
+// [N, C, d1, ...] as [N, C, d1 * ...].
+Dims with_flat_places(const Dims& sizes) {
+  int64_t places = 1;
+  for (int d = 2; d < static_cast<int>(sizes.size()); ++d) places *= sizes[d];
+  return {sizes[0], sizes[1], places};
+}
+
 // 1 where the target counts, and the targets made valid everywhere, so that they can be used as
 // indices.
 struct ValidTargets {
@@ -61,13 +75,16 @@ Tensor class_targets(const Tensor& target) {
 
 // ---- cross entropy of rows
 
+// Along dimension 1 of x.
 Tensor row_losses_composition(const Tensor& x, const Tensor& target, const ClassLoss& loss) {
   const Tensor counts = ne(target, loss.ignore_index);
   const Tensor log_p = log_softmax(where(unsqueeze(counts, 1), x, 0), 1);  // as the kernels do
   const Tensor picked = picked_losses(log_p, target, loss);
   if (loss.label_smoothing == 0) return picked;
   const double classes = static_cast<double>(x.size(1));
-  const Tensor all = sum(loss.weight.defined() ? log_p * loss.weight : log_p, {{1}});
+  Tensor all = log_p;
+  if (loss.weight.defined()) all = all * reshape(loss.weight, along_dim_1(x));
+  all = sum(all, {{1}});
   const Tensor smooth = where(counts, neg(all), 0);
   return picked * (1 - loss.label_smoothing) + smooth * (loss.label_smoothing / classes);
 }
@@ -105,7 +122,7 @@ void row_losses_backward(BackwardCall& b, const Tensor& x, const Tensor& target,
   run(op::cross_entropy_backward, call);
 }
 
-// The losses of contiguous logits [rows, classes] against int64 targets [rows].
+// The losses of contiguous logits against int64 targets, in the shapes that class_logits gives.
 Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss, Reduction reduction,
                   DType dtype) {
   const DType wide = info(x.dtype()).compute;
@@ -142,9 +159,13 @@ Tensor row_losses(const Tensor& x, const Tensor& target, const ClassLoss& loss, 
       });
 }
 
-// [N, C, d1, ...] as [N * d1 * ..., C].
-Tensor class_rows(const Tensor& input) {
+// [N, C, d1, ...] as [N * d1 * ..., C], or as [N, C, d1 * ...] where the CPU's kernels go along it.
+Tensor class_logits(const Tensor& input) {
+  constexpr int64_t kFewestPlaces = 16;
   if (input.ndim() == 2) return contiguous(input);
+  const Dims flat = with_flat_places(input.sizes());
+  if (input.device() == kCpu && input.is_contiguous() && flat[2] >= kFewestPlaces)
+    return reshape(input, flat);
   return contiguous(reshape(movedim(keep_order(input), {1}, {-1}),
                             {input.numel() / input.size(1), input.size(1)}));
 }
@@ -153,8 +174,10 @@ Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const
                                 Reduction reduction, DType dtype) {
   check_target_sizes(input, target);
   check_has_classes(input);
-  const Tensor flat = contiguous(reshape(class_targets(target), {target.numel()}));
-  const Tensor losses = row_losses(class_rows(input), flat, loss, reduction, dtype);
+  const Tensor x = class_logits(input);
+  const Dims rows = x.ndim() == 3 ? Dims{x.size(0), x.size(2)} : Dims{target.numel()};
+  const Tensor flat = contiguous(reshape(class_targets(target), rows));
+  const Tensor losses = row_losses(x, flat, loss, reduction, dtype);
   return reduction == Reduction::kNone ? unsafe_view(losses, target.sizes()) : losses;
 }
 
@@ -167,24 +190,14 @@ Tensor cross_entropy_of_probabilities(const Tensor& input, Tensor target, const 
     target = target * (1 - loss.label_smoothing) + loss.label_smoothing / classes;
   }
   Tensor terms = log_softmax(input, dim) * target;
-  if (loss.weight.defined()) {
-    Dims shape(input.ndim(), 1);
-    shape[dim] = loss.weight.numel();
-    terms = terms * reshape(loss.weight, shape);
-  }
+  if (loss.weight.defined())
+    terms = terms * (dim == 0 ? loss.weight : reshape(loss.weight, along_dim_1(input)));
   if (reduction == Reduction::kNone) return neg(sum(terms, {{dim}}));
   const Tensor total = neg(sum(terms));
   return reduction == Reduction::kSum ? total : total / (input.numel() / classes);
 }
 
 // ---- nll_loss
-
-// [N, C, d1, ...] as [N, C, d1 * ...].
-Dims with_flat_places(const Dims& sizes) {
-  int64_t places = 1;
-  for (int d = 2; d < static_cast<int>(sizes.size()); ++d) places *= sizes[d];
-  return {sizes[0], sizes[1], places};
-}
 
 Tensor nll_loss_composition(const Tensor& input, const Tensor& target, const ClassLoss& loss,
                             Reduction reduction) {

@@ -91,11 +91,12 @@ struct CtcLossBackwardCall : Operands<1, 8> {
   std::array<double, 0> floats() const { return {}; }
 };
 
-// Per-row loss of contiguous logits x [rows, classes] against int64 target [rows]: weight[t] * (lse
-// - x[t]), mixed with the uniform target by label_smoothing; 0 where target is ignore_index. lse =
-// log(sum(exp(x))). If it reduces, loss is one element, their sum; if divisor is asked for, it is
-// the number of targets that count, or the sum of their weights, and the sum is divided by it. A
-// target outside [0, classes) is DT_KERNEL_INDEX. All floats but x are of its compute dtype.
+// Per-row loss of contiguous logits x [rows, classes], or on the CPU [batch, classes, places] too,
+// against int64 target [rows] or [batch, places]: weight[t] * (lse - x[t]), mixed with the uniform
+// target by label_smoothing; 0 where target is ignore_index. lse = log(sum(exp(x))). If it reduces,
+// loss is one element, their sum; if divisor is asked for, it is the number of targets that count,
+// or the sum of their weights, and the sum is divided by it. A target outside [0, classes) is
+// DT_KERNEL_INDEX. All floats but x are of its compute dtype.
 struct CrossEntropyCall : Operands<3, 3> {
   View& loss = outputs[0];
   View& lse = outputs[1];
@@ -111,8 +112,9 @@ struct CrossEntropyCall : Operands<3, 3> {
   std::array<double, 1> floats() const { return {{label_smoothing}}; }
 };
 
-// Gradient of cross_entropy; g [rows] (stride 0 when the rows share one factor, which may be
-// immediate), over divisor if there is one. All floats but x and gx are of their compute dtype.
+// Gradient of cross_entropy; g of target's shape (stride 0 when the rows share one factor, which
+// may be immediate), over divisor if there is one. All floats but x and gx are of their compute
+// dtype.
 struct CrossEntropyBackwardCall : Operands<1, 6> {
   View& gx = outputs[0];
   View& g = inputs[0];
