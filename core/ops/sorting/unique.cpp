@@ -92,30 +92,8 @@ Unique recorded(const char* node, const char* op, const Tensor& input, const Uni
   return y;
 }
 
-// Integers as their distance from `least`, where all fit into half of the bits: a device's radix
-// sort goes over every bit of an element, where the CPU's leaves out those that all share. Finding
-// out means waiting for the device, which few are not worth.
-struct Distances {
-  Tensor x;
-  int64_t least = 0;
-
-  explicit Distances(const Tensor& integers) : x(integers) {
-    constexpr int64_t kWorthALook = 4096;
-    if (x.device() == kCpu || x.dtype() != kIndexDType || x.numel() < kWorthALook) return;
-    const int64_t first = item(min(x)).to_int64(), last = item(max(x)).to_int64();
-    const uint64_t range = static_cast<uint64_t>(last) - static_cast<uint64_t>(first);
-    if (range > INT32_MAX) return;
-    x = to_dtype(sub(x, first), kDTypeOf<int32_t>);
-    least = first;
-  }
-  Tensor back(const Tensor& distances, DType dtype) const {
-    return distances.dtype() == dtype ? distances : add(to_dtype(distances, dtype), least);
-  }
-};
-
 Unique unique_elements(const Tensor& input, const Wanted& wanted) {
-  const Distances distances(reshape(input, {-1}));
-  const Tensor& x = distances.x;
+  const Tensor x = reshape(input, {-1});
   Tensor sorted, order;
   if (wanted.inverse) {
     std::tie(sorted, order) = sort(x, 0, false, true);
@@ -125,7 +103,7 @@ Unique unique_elements(const Tensor& input, const Wanted& wanted) {
   auto [output, inverse, counts] = first_of_runs(sorted, 0, run_begins(sorted), {}, wanted);
   if (wanted.inverse)
     inverse = unsafe_view(scatter(empty_like(inverse), 0, order, inverse), input.sizes());
-  return {distances.back(output, input.dtype()), inverse, counts};
+  return {output, inverse, counts};
 }
 
 }  // namespace
