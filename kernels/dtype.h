@@ -156,8 +156,8 @@ constexpr bool is_narrow_float(int32_t dtype) {
 
 // ---- from a number to a C++ type: f(Type<T>()) for the T of a dtype. The result is what f gives,
 // a DT_KERNEL_ code or nothing, which is DT_KERNEL_OK; DT_KERNEL_UNSUPPORTED for dtypes of other
-// classes. Narrow floats are known to visit_any and visit_stored_floating; the others give types
-// that C++ calculates with.
+// classes. Narrow floats are known to visit_any and to the visitors of what is stored; the others
+// give types that C++ calculates with.
 
 template <class F, class T>
 int32_t visited(const F& f, Type<T> type) {
@@ -191,7 +191,7 @@ int32_t visit_floating(int32_t dtype, const F& f) {
   return visit_between<Category::FLOATING, Category::FLOATING>(dtype, f);
 }
 
-// Narrow floats too, for kernels that widen what they load.
+// visit_stored_: narrow floats too, for kernels that widen what they load.
 template <class F>
 int32_t visit_stored_floating(int32_t dtype, const F& f) {
   return visit_between<Category::FLOATING, Category::FLOATING, true>(dtype, f);
@@ -203,6 +203,11 @@ int32_t visit_integer(int32_t dtype, const F& f) {
 }
 
 // Floating or integer.
+template <class F>
+int32_t visit_stored_number(int32_t dtype, const F& f) {
+  return visit_between<Category::INTEGER, Category::FLOATING, true>(dtype, f);
+}
+
 template <class F>
 int32_t visit_number(int32_t dtype, const F& f) {
   return visit_between<Category::INTEGER, Category::FLOATING>(dtype, f);

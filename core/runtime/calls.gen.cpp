@@ -218,6 +218,15 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::softmax_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::log_softmax.number) return device.type == DeviceType::kCuda;
   if (op == op::log_softmax_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::dropout.number) return device.type == DeviceType::kCuda;
+  if (op == op::max_pool2d.number) return device.type == DeviceType::kCuda;
+  if (op == op::max_pool2d_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::avg_pool2d.number) return device.type == DeviceType::kCuda;
+  if (op == op::avg_pool2d_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::uniform.number) return device.type == DeviceType::kCuda;
+  if (op == op::normal.number) return device.type == DeviceType::kCuda;
+  if (op == op::bernoulli_each.number) return device.type == DeviceType::kCuda;
+  if (op == op::exponential.number) return device.type == DeviceType::kCuda;
   if (op == op::sum.number) return true;
   if (op == op::mean.number) return true;
   if (op == op::prod.number) return true;
@@ -233,6 +242,11 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::cumprod.number) return true;
   if (op == op::logcumsumexp.number) return true;
   if (op == op::scan_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::sort.number) return device.type == DeviceType::kCuda;
+  if (op == op::order_statistic.number) return device.type == DeviceType::kCuda;
+  if (op == op::searchsorted.number) return device.type == DeviceType::kCuda;
+  if (op == op::grid_sample.number) return device.type == DeviceType::kCuda;
+  if (op == op::resample.number) return device.type == DeviceType::kCuda;
   if (op == op::remap.number) return true;
   return false;
 }

@@ -6,6 +6,8 @@
 // both sides; and where elements lie in another order, few axes are known to the compiler.
 #include "kernels/cuda/copy.h"
 
+#include <algorithm>
+
 #include "kernels/calls/creation.gen.h"
 #include "kernels/cuda/pointwise_kernel.cuh"
 
@@ -50,45 +52,55 @@ int32_t convert(const dt_stream* stream, const dt_view& y, const dt_view& x) {
 
 // ---- dense conversions
 
-constexpr int kConvertThreads = 256, kConvertWidth = 4;
+constexpr int kConvertThreads = 256, kConvertElements = 8;  // of a thread
+
+// Elements in a packet: no access of the wider type is apart from the next thread's.
+__host__ __device__ constexpr int convert_width(int64_t to_bytes, int64_t from_bytes) {
+  return to_bytes == 8 || from_bytes == 8 ? 2 : 4;
+}
 
 template <class To, class From>
 __global__ void __launch_bounds__(kConvertThreads)
     convert_kernel(To* y, const From* x, int64_t packets, int64_t n) {
   begin_kernel();
-  constexpr int kPackets = 2;
+  constexpr int kWidth = convert_width(sizeof(To), sizeof(From));
+  constexpr int kPackets = kConvertElements / kWidth;
   const int64_t first = int64_t{blockIdx.x} * (kConvertThreads * kPackets) + threadIdx.x;
-  Packet<From, kConvertWidth> in[kPackets];
+  Packet<From, kWidth> in[kPackets];
 #pragma unroll
   for (int i = 0; i < kPackets; ++i) {
     const int64_t packet = first + i * kConvertThreads;
-    if (packet < packets) in[i] = load_packet<kConvertWidth>(x + packet * kConvertWidth);
+    if (packet < packets) in[i] = load_packet<kWidth>(x + packet * kWidth);
   }
 #pragma unroll
   for (int i = 0; i < kPackets; ++i) {
     const int64_t packet = first + i * kConvertThreads;
-    Packet<To, kConvertWidth> out;
+    Packet<To, kWidth> out;
 #pragma unroll
-    for (int j = 0; j < kConvertWidth; ++j) out.value[j] = converted<To>(in[i].value[j]);
-    if (packet < packets) store_packet(y + packet * kConvertWidth, out);
+    for (int j = 0; j < kWidth; ++j) out.value[j] = converted<To>(in[i].value[j]);
+    if (packet < packets) store_packet(y + packet * kWidth, out);
   }
-  const int64_t last = packets * kConvertWidth + first;
+  const int64_t last = packets * kWidth + first;
   if (last < n) y[last] = converted<To>(x[last]);
 }
 
-bool is_dense_line(const dt_view& view) {
-  return view.ndim == 1 && view.strides[0] == 1 &&
-         is_aligned(view.data, kConvertWidth * bytes_of(view.dtype) < kPacketBytes
-                                   ? kConvertWidth * bytes_of(view.dtype)
-                                   : kPacketBytes);
+// Whether all of y and x but the last elements are packets.
+bool are_dense_lines(const dt_view& y, const dt_view& x) {
+  const int width = convert_width(bytes_of(y.dtype), bytes_of(x.dtype));
+  const auto is_line = [&](const dt_view& v) {
+    return v.ndim == 1 && v.strides[0] == 1 &&
+           is_aligned(v.data, std::min<int64_t>(width * bytes_of(v.dtype), kPacketBytes));
+  };
+  return is_line(y) && is_line(x);
 }
 
 template <class From>
 int32_t convert_from(const dt_stream* stream, const dt_view& y, const dt_view& x) {
   return visit_any(y.dtype, [&](auto to) {
     using To = typename decltype(to)::type;
-    const int64_t n = y.sizes[0], packets = n / kConvertWidth;
-    const int64_t blocks = packets == 0 ? 1 : divide_up(packets, 2 * kConvertThreads);
+    const int64_t n = y.sizes[0], packets = n / convert_width(sizeof(To), sizeof(From));
+    const int64_t blocks =
+        std::max<int64_t>(1, divide_up(n, int64_t{kConvertThreads} * kConvertElements));
     return launch(stream, convert_kernel<To, From>, dim3(static_cast<unsigned>(blocks)),
                   dim3(kConvertThreads), 0, static_cast<To*>(y.data),
                   static_cast<const From*>(x.data), packets, n);
@@ -299,7 +311,7 @@ int32_t copy_view(const dt_stream* stream, const dt_view& y, const dt_view& x) {
   if (numel(y) == 0) return DT_KERNEL_OK;
   if (x.immediate) return fill(stream, y, x);
   if (!keeps_bits(x.dtype, y.dtype)) {
-    if (is_dense_line(y) && is_dense_line(x)) return convert_dense(stream, y, x);
+    if (are_dense_lines(y, x)) return convert_dense(stream, y, x);
     return convert(stream, y, x);
   }
   const int row = transposed_dimension(y, x);

@@ -22,10 +22,11 @@ __device__ __forceinline__ KeyOf<T> key_of(T x) {
   using Word = Bits<sizeof(T)>;
   constexpr Word kSign = static_cast<Word>(Word(1) << (kKeyBits<T> - 1));
   if constexpr (kIsFloating<T>) {
-    if (x != x) return kLargestKey<T>;
-    x += T(0);  // -0 becomes 0
+    const Widened<T> number = static_cast<Widened<T>>(x) + 0;  // -0 becomes 0
+    if (number != number) return kLargestKey<T>;
+    const T element = static_cast<T>(number);
     Word bits;
-    memcpy(&bits, &x, sizeof bits);
+    memcpy(&bits, &element, sizeof bits);
     return bits & kSign ? ~bits : bits | kSign;
   } else if constexpr (kIsBool<T>) {
     return x ? 1 : 0;
@@ -44,7 +45,8 @@ __device__ __forceinline__ bool element_of(KeyOf<T> key, T* element) {
   if constexpr (kIsFloating<T>) {
     const Word bits = static_cast<Word>(word & kSign ? word ^ kSign : ~word);
     memcpy(element, &bits, sizeof bits);
-    return *element == *element && *element != T(0);
+    const Widened<T> number = static_cast<Widened<T>>(*element);
+    return number == number && number != 0;
   } else if constexpr (kIsBool<T>) {
     *element = word != 0;
   } else {

@@ -123,8 +123,7 @@ __device__ __forceinline__ Packet<T, kWidth> filled_packet(T value) {
 
 // A packet of elements of type T as the numbers that they are calculated with, and back.
 template <int kWidth, class T>
-__device__ __forceinline__ Packet<Widened<T>, kWidth> load_widened(const T* p) {
-  const Packet<T, kWidth> stored = load_packet<kWidth>(p);
+__device__ __forceinline__ Packet<Widened<T>, kWidth> widened(const Packet<T, kWidth>& stored) {
   if constexpr (kIsNarrowFloat<T>) {
     Packet<Widened<T>, kWidth> wide;
 #pragma unroll
@@ -133,6 +132,11 @@ __device__ __forceinline__ Packet<Widened<T>, kWidth> load_widened(const T* p) {
   } else {
     return stored;
   }
+}
+
+template <int kWidth, class T>
+__device__ __forceinline__ Packet<Widened<T>, kWidth> load_widened(const T* p) {
+  return widened(load_packet<kWidth>(p));
 }
 
 template <int kWidth, class T>

@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kBlock)
   begin_kernel();
   for_each_pixel(order, [&](const Pixel<Int>& o) {
     const Range<Int> rows = pool.rows.taps(o.h), cols = pool.cols.taps(o.w);
-    Best<T, Int> best[kWidth];
+    Best<Widened<T>, Int> best[kWidth];
     if (rows.first < rows.end && cols.first < cols.end) {
       // The first tap wins if all are the lowest.
 #pragma unroll
@@ -58,16 +58,17 @@ __global__ void __launch_bounds__(kBlock)
     }
     for_each_cell<kTaps>(
         rows, cols, [&](Int h, Int w) { return load_packet<kWidth>(x.at(o.n, o.c, h, w)); },
-        [&](Int h, Int w, const Packet<T, kWidth>& values) {
+        [&](Int h, Int w, const Packet<T, kWidth>& stored) {
+          const Packet<Widened<T>, kWidth> values = widened(stored);
 #pragma unroll
           for (int v = 0; v < kWidth; ++v) best[v].take(values.value[v], h * pool.cols.in + w);
         });
-    Packet<T, kWidth> value;
+    Packet<Widened<T>, kWidth> value;
     Packet<int64_t, kWidth> position;
 #pragma unroll
     for (int v = 0; v < kWidth; ++v)
       value.value[v] = best[v].value, position.value[v] = best[v].position;
-    store_packet(y.at(o.n, o.c, o.h, o.w), value);
+    store_rounded(y.at(o.n, o.c, o.h, o.w), value);
     store_packet(indices.at(o.n, o.c, o.h, o.w), position);
   });
 }
@@ -83,21 +84,21 @@ __global__ void __launch_bounds__(kBlock)
   for_each_pixel(order, [&](const Pixel<int32_t>& o) {
     const int h = 2 * o.h, w = 2 * kOutputs * o.w, in = order.width * 2 * kOutputs;
     const T* corner = x.at(o.n, o.c, h, w);
-    const auto above = load_packet<2 * kOutputs>(corner),
-               below = load_packet<2 * kOutputs>(corner + x.h_step);
-    Packet<T, kOutputs> value;
+    const auto above = load_widened<2 * kOutputs>(corner),
+               below = load_widened<2 * kOutputs>(corner + x.h_step);
+    Packet<Widened<T>, kOutputs> value;
     Packet<int64_t, kOutputs> position;
 #pragma unroll
     for (int k = 0; k < kOutputs; ++k) {
       const int first = h * in + w + 2 * k;
-      Best<T, int> best = {above.value[2 * k], first};
+      Best<Widened<T>, int> best = {above.value[2 * k], first};
       best.take(above.value[2 * k + 1], first + 1);
       best.take(below.value[2 * k], first + in);
       best.take(below.value[2 * k + 1], first + in + 1);
       value.value[k] = best.value;
       position.value[k] = best.position;
     }
-    store_packet(y.at(o.n, o.c, o.h, kOutputs * o.w), value);
+    store_rounded(y.at(o.n, o.c, o.h, kOutputs * o.w), value);
     store_packet(indices.at(o.n, o.c, o.h, kOutputs * o.w), position);
   });
 }
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(kBlock)
   begin_kernel();
   for_each_pixel(order, [&](const Pixel<Int>& o) {
     const int64_t here = o.h * pool.cols.in + o.w;
-    Packet<T, kWidth> sum = {};
+    Packet<Widened<T>, kWidth> sum = {};
     for_each_cell<kOverlap>(
         pool.rows.windows(o.h), pool.cols.windows(o.w),
         [&](Int p, Int q) {
@@ -123,12 +124,13 @@ __global__ void __launch_bounds__(kBlock)
                                    load_packet<kWidth>(g.at(o.n, o.c, p, q))};
         },
         [&](Int, Int, const Chosen<T, kWidth>& window) {
+          const Packet<Widened<T>, kWidth> gradient = widened(window.gradient);
 #pragma unroll
           for (int v = 0; v < kWidth; ++v) {
-            if (window.position.value[v] == here) sum.value[v] += window.gradient.value[v];
+            if (window.position.value[v] == here) sum.value[v] += gradient.value[v];
           }
         });
-    store_packet(gx.at(o.n, o.c, o.h, o.w), sum);
+    store_rounded(gx.at(o.n, o.c, o.h, o.w), sum);
   });
 }
 
@@ -143,12 +145,12 @@ __global__ void __launch_bounds__(kBlock)
   for_each_pixel(order, [&](const Pixel<int32_t>& o) {
     const int p = o.h / 2, q = kOutputs * o.w, first = 2 * kOutputs * (o.h * order.width + o.w);
     const auto chosen = load_packet<kOutputs>(indices.at(o.n, o.c, p, q));
-    const auto grads = load_packet<kOutputs>(g.at(o.n, o.c, p, q));
-    Packet<T, 2 * kOutputs> row;
+    const auto grads = load_widened<kOutputs>(g.at(o.n, o.c, p, q));
+    Packet<Widened<T>, 2 * kOutputs> row;
 #pragma unroll
     for (int k = 0; k < 2 * kOutputs; ++k)
-      row.value[k] = chosen.value[k / 2] == first + k ? grads.value[k / 2] : T(0);
-    store_packet(gx.at(o.n, o.c, o.h, 2 * q), row);
+      row.value[k] = chosen.value[k / 2] == first + k ? grads.value[k / 2] : 0;
+    store_rounded(gx.at(o.n, o.c, o.h, 2 * q), row);
   });
 }
 
@@ -173,18 +175,19 @@ __global__ void __launch_bounds__(kBlock) avg_pool(Images<T, Int> y, Images<cons
                                                    Average<Int> average, PixelOrder<Int> order) {
   begin_kernel();
   for_each_pixel(order, [&](const Pixel<Int>& o) {
-    Packet<T, kWidth> sum = {};
+    Packet<Widened<T>, kWidth> sum = {};
     for_each_cell<kTaps>(
         average.pool.rows.taps(o.h), average.pool.cols.taps(o.w),
         [&](Int h, Int w) { return load_packet<kWidth>(x.at(o.n, o.c, h, w)); },
-        [&](Int, Int, const Packet<T, kWidth>& values) {
+        [&](Int, Int, const Packet<T, kWidth>& stored) {
+          const Packet<Widened<T>, kWidth> values = widened(stored);
 #pragma unroll
           for (int v = 0; v < kWidth; ++v) sum.value[v] += values.value[v];
         });
-    const T divisor = average.template divisor<T>(o.h, o.w);
+    const auto divisor = average.template divisor<Widened<T>>(o.h, o.w);
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) sum.value[v] /= divisor;
-    store_packet(y.at(o.n, o.c, o.h, o.w), sum);
+    store_rounded(y.at(o.n, o.c, o.h, o.w), sum);
   });
 }
 
@@ -202,26 +205,27 @@ __global__ void __launch_bounds__(kBlock)
   const Pixel<Int> o = order.at(exists ? i : 0);
   const Range<Int> rows = average.pool.rows.taps(o.h), cols = average.pool.cols.taps(o.w);
   const Int width = cols.end - cols.first;
-  Packet<T, kWidth> sum = {};
+  Packet<Widened<T>, kWidth> sum = {};
   if (exists && width > 0) {
     const Int down = team / width, right = team % width;
     Int h = rows.first + rank / width, w = cols.first + rank % width;
 #pragma unroll 4
     for (; h < rows.end; h += down) {
-      const Packet<T, kWidth> values = load_packet<kWidth>(x.at(o.n, o.c, h, w));
+      const auto values = load_widened<kWidth>(x.at(o.n, o.c, h, w));
 #pragma unroll
       for (int v = 0; v < kWidth; ++v) sum.value[v] += values.value[v];
       w += right;
       if (w >= cols.end) w -= width, ++h;
     }
   }
-  const T divisor = average.template divisor<T>(o.h, o.w);
+  const auto divisor = average.template divisor<Widened<T>>(o.h, o.w);
 #pragma unroll
   for (int v = 0; v < kWidth; ++v) {
-    const T one = team == kBlock ? team_sum<kBlock>(sum.value[v]) : team_sum<kWarp>(sum.value[v]);
+    const Widened<T> one =
+        team == kBlock ? team_sum<kBlock>(sum.value[v]) : team_sum<kWarp>(sum.value[v]);
     sum.value[v] = one / divisor;
   }
-  if (exists && rank == 0) store_packet(y.at(o.n, o.c, o.h, o.w), sum);
+  if (exists && rank == 0) store_rounded(y.at(o.n, o.c, o.h, o.w), sum);
 }
 
 template <class T, int kWidth, int kOverlap, class Int>
@@ -230,16 +234,17 @@ __global__ void __launch_bounds__(kBlock)
                       PixelOrder<Int> order) {
   begin_kernel();
   for_each_pixel(order, [&](const Pixel<Int>& o) {
-    Packet<T, kWidth> sum = {};
+    Packet<Widened<T>, kWidth> sum = {};
     for_each_cell<kOverlap>(
         average.pool.rows.windows(o.h), average.pool.cols.windows(o.w),
         [&](Int p, Int q) { return load_packet<kWidth>(g.at(o.n, o.c, p, q)); },
-        [&](Int p, Int q, const Packet<T, kWidth>& values) {
-          const T divisor = average.template divisor<T>(p, q);
+        [&](Int p, Int q, const Packet<T, kWidth>& stored) {
+          const Packet<Widened<T>, kWidth> values = widened(stored);
+          const auto divisor = average.template divisor<Widened<T>>(p, q);
 #pragma unroll
           for (int v = 0; v < kWidth; ++v) sum.value[v] += values.value[v] / divisor;
         });
-    store_packet(gx.at(o.n, o.c, o.h, o.w), sum);
+    store_rounded(gx.at(o.n, o.c, o.h, o.w), sum);
   });
 }
 
@@ -280,13 +285,13 @@ template <class T, int kFirst, int kSecond, class F>
 int32_t visit(bool small, bool packets, int64_t most, const F& f) {
   if (!small) return f(Count<1>(), Count<0>(), int64_t());
   const auto with = [&](auto width) {
-    if constexpr (std::is_same_v<T, float>) {
+    if constexpr (std::is_same_v<Widened<T>, float>) {
       if (most == kFirst) return f(width, Count<kFirst>(), int32_t());
       if (most == kSecond) return f(width, Count<kSecond>(), int32_t());
     }
     return f(width, Count<0>(), int32_t());
   };
-  if constexpr (std::is_floating_point_v<T>) {
+  if constexpr (std::is_floating_point_v<Widened<T>>) {
     if (packets) return with(Count<kPacketWidth<T>>());
   }
   return with(Count<1>());
@@ -444,28 +449,28 @@ int32_t run_avg_pool_backward(const dt_stream* stream, const calls::AvgPool2dBac
 }  // namespace
 
 int32_t kernels::max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call) {
-  return visit_number(call.y.dtype, [&](auto type) {
-    return run_max_pool<typename decltype(type)::type>(stream, call);
+  return visit_stored_number(call.y.dtype, [&](auto type) {
+    return run_max_pool<Stored<typename decltype(type)::type>>(stream, call);
   });
 }
 
 int32_t kernels::max_pool2d_backward(const dt_stream* stream,
                                      const calls::MaxPool2dBackward& call) {
-  return visit_floating(call.gx.dtype, [&](auto type) {
-    return run_max_pool_backward<typename decltype(type)::type>(stream, call);
+  return visit_stored_floating(call.gx.dtype, [&](auto type) {
+    return run_max_pool_backward<Stored<typename decltype(type)::type>>(stream, call);
   });
 }
 
 int32_t kernels::avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call) {
-  return visit_floating(call.y.dtype, [&](auto type) {
-    return run_avg_pool<typename decltype(type)::type>(stream, call);
+  return visit_stored_floating(call.y.dtype, [&](auto type) {
+    return run_avg_pool<Stored<typename decltype(type)::type>>(stream, call);
   });
 }
 
 int32_t kernels::avg_pool2d_backward(const dt_stream* stream,
                                      const calls::AvgPool2dBackward& call) {
-  return visit_floating(call.gx.dtype, [&](auto type) {
-    return run_avg_pool_backward<typename decltype(type)::type>(stream, call);
+  return visit_stored_floating(call.gx.dtype, [&](auto type) {
+    return run_avg_pool_backward<Stored<typename decltype(type)::type>>(stream, call);
   });
 }
 

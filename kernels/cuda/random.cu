@@ -156,12 +156,12 @@ struct Beside {
 
 template <class T>
 struct BernoulliEach {
-  using Value = T;
-  using Bits = dt::Bits<sizeof(T)>;
+  using Value = Widened<T>;
+  using Bits = dt::Bits<sizeof(Value)>;
   Beside<T, kPerBlock<Bits>> p;
-  __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t first,
+  __device__ __forceinline__ void make(Value* y, const Words<Bits>& words, int64_t first,
                                        int64_t n) const {
-    const auto chance = p.at(first, n);
+    const auto chance = widened(p.at(first, n));
 #pragma unroll
     for (int i = 0; i < kPerBlock<Bits>; ++i)
       y[i] = philox::uniform(words.bits[i]) < chance.value[i];
@@ -170,18 +170,18 @@ struct BernoulliEach {
 
 template <class T>
 struct Dropout {
-  using Value = T;
+  using Value = Widened<T>;
   using Bits = uint32_t;
   Beside<T, 4> x;
-  T scale;
+  Value scale;
   int32_t limit;
-  __device__ __forceinline__ void make(T* y, const Words<Bits>& words, int64_t first,
+  __device__ __forceinline__ void make(Value* y, const Words<Bits>& words, int64_t first,
                                        int64_t n) const {
-    const Packet<T, 4> in = x.at(first, n);
+    const Packet<Value, 4> in = widened(x.at(first, n));
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const bool keeps = static_cast<int32_t>(words.bits[i] >> 8) >= limit;
-      y[i] = keeps ? in.value[i] * scale : T(0);
+      y[i] = keeps ? in.value[i] * scale : 0;
     }
   }
 };
@@ -205,15 +205,39 @@ struct State {
 constexpr int64_t kMostEach = 16, kManyThreads = 1 << 18;
 constexpr int kTogether = 2;
 
-// `packed`: y's elements are of the maker's type and aligned, so that a block's values are one
-// store.
+// Whether values of type T are elements of the dtype but for rounding, and those of a block one
+// store at y.
+template <class T, int kValues>
+bool is_packed(const void* y, int32_t dtype) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, Own, ...)            \
+  case DT_##NAME:                                     \
+    return std::is_same_v<Widened<Stored<Own>>, T> && \
+           is_aligned(y, alignof(Packet<Stored<Own>, kValues>));
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+  return false;
+}
+
+template <class T, int kValues>
+__device__ __forceinline__ void put_packet(void* y, int32_t dtype, int64_t first,
+                                           const Packet<T, kValues>& values) {
+  switch (dtype) {
+#define DT_DTYPE_ROW(NAME, name, Own, ...)                         \
+  case DT_##NAME:                                                  \
+    if constexpr (std::is_same_v<Widened<Stored<Own>>, T>)         \
+      store_rounded(static_cast<Stored<Own>*>(y) + first, values); \
+    break;
+#include "kernels/dtype.def"
+#undef DT_DTYPE_ROW
+  }
+}
+
 template <class T, int kValues>
 __device__ __forceinline__ void put(void* y, int32_t dtype, bool packed, int64_t first, int64_t n,
                                     const Packet<T, kValues>& values) {
-  if (packed && first + kValues <= n) {
-    store_packet(static_cast<T*>(y) + first, values);
-    return;
-  }
+  if (packed && first + kValues <= n) return put_packet(y, dtype, first, values);
 #pragma unroll
   for (int i = 0; i < kValues; ++i) {
     if (first + i < n) store_as(y, dtype, first + i, values.value[i]);
@@ -249,8 +273,7 @@ int32_t draw(const dt_stream* stream, const Call& call, const Maker& maker) {
   const int64_t n = numel(y), all = divide_up(n, kValues);
   const int64_t each = std::clamp(all / kManyThreads, int64_t{1}, kMostEach);
   const int64_t blocks = divide_up(all, each * kThreads);
-  const bool packed = holds<typename Maker::Value>(y.dtype) &&
-                      is_aligned(y.data, alignof(Packet<typename Maker::Value, kValues>));
+  const bool packed = is_packed<typename Maker::Value, kValues>(y.data, y.dtype);
   const auto kernel = each < kTogether ? random_kernel<Maker, 1> : random_kernel<Maker, kTogether>;
   return launch(stream, kernel, dim3(static_cast<unsigned>(blocks)), dim3(kThreads), 0, y.data,
                 y.dtype, packed, n, State(call.state, call.advance), maker);
@@ -259,7 +282,7 @@ int32_t draw(const dt_stream* stream, const Call& call, const Maker& maker) {
 }  // namespace
 
 int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
-  return visit_floating(call.y.dtype, [&](auto type) {
+  return visit_floating(compute_of(call.y.dtype), [&](auto type) {
     using T = typename decltype(type)::type;
     const Uniform<T> maker = {static_cast<T>(call.low), static_cast<T>(call.high - call.low)};
     return draw(stream, call, maker);
@@ -267,14 +290,14 @@ int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
 }
 
 int32_t kernels::exponential(const dt_stream* stream, const calls::Exponential& call) {
-  return visit_floating(call.y.dtype, [&](auto type) {
+  return visit_floating(compute_of(call.y.dtype), [&](auto type) {
     using T = typename decltype(type)::type;
     return draw(stream, call, Exponential<T>{static_cast<T>(call.lambd)});
   });
 }
 
 int32_t kernels::normal(const dt_stream* stream, const calls::Normal& call) {
-  return visit_floating(call.y.dtype, [&](auto type) {
+  return visit_floating(compute_of(call.y.dtype), [&](auto type) {
     using T = typename decltype(type)::type;
     const Normal<T> maker = {static_cast<T>(call.mean), static_cast<T>(call.std)};
     return draw(stream, call, maker);
@@ -296,18 +319,18 @@ int32_t kernels::bernoulli(const dt_stream* stream, const calls::Bernoulli& call
 }
 
 int32_t kernels::bernoulli_each(const dt_stream* stream, const calls::BernoulliEach& call) {
-  return visit_floating(call.y.dtype, [&](auto type) {
-    using T = typename decltype(type)::type;
-    using Maker = BernoulliEach<T>;
+  return visit_stored_floating(call.y.dtype, [&](auto type) {
+    using Maker = BernoulliEach<typename decltype(type)::type>;
     return draw(stream, call, Maker{decltype(Maker::p)(call.p)});
   });
 }
 
 int32_t kernels::dropout(const dt_stream* stream, const calls::Dropout& call) {
-  return visit_floating(call.y.dtype, [&](auto type) {
+  return visit_stored_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const double p = call.p;
-    const Dropout<T> maker = {Beside<T, 4>(call.x), static_cast<T>(p < 1 ? 1 / (1 - p) : 0),
+    const Dropout<T> maker = {Beside<T, 4>(call.x),
+                              static_cast<Widened<T>>(p < 1 ? 1 / (1 - p) : 0),
                               philox::threshold(p)};
     return draw(stream, call, maker);
   });

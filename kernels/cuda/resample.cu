@@ -53,7 +53,7 @@ template <class T>
 struct Resampling {
   T* y;
   const T* x;
-  DimTaps<T> rows, columns;
+  DimTaps<Widened<T>> rows, columns;
   int64_t count, h, w, p, q;
 };
 
@@ -65,19 +65,19 @@ __global__ void __launch_bounds__(kThreads)
   if (element >= call.count) return;
   const int64_t j = element % call.q, line = element / call.q, i = line % call.p;
   const T* plane = call.x + line / call.p * call.h * call.w;
-  T sum = 0;
+  Widened<T> sum = 0;
   for (int64_t r = 0; r < call.rows.taps; ++r) {
     const int64_t row = call.rows.at(r, i);
     if (row < 0) break;
-    T of_row = 0;
+    Widened<T> of_row = 0;
     for (int64_t s = 0; s < call.columns.taps; ++s) {
       const int64_t column = call.columns.at(s, j);
       if (column < 0) break;
-      of_row += call.columns.by(s, j) * plane[row * call.w + column];
+      of_row += call.columns.by(s, j) * static_cast<Widened<T>>(plane[row * call.w + column]);
     }
     sum += call.rows.by(r, i) * of_row;
   }
-  call.y[element] = sum;
+  call.y[element] = static_cast<T>(sum);
 }
 
 }  // namespace
@@ -102,13 +102,13 @@ int32_t kernels::transpose_taps(const dt_stream* stream, const calls::TransposeT
 }
 
 int32_t kernels::resample(const dt_stream* stream, const calls::Resample& call) {
-  return visit_floating(call.y.dtype, [&](auto type) {
+  return visit_stored_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const dt_view &x = call.x, &y = call.y;
     const Resampling<T> kernel = {static_cast<T*>(y.data),
                                   static_cast<const T*>(x.data),
-                                  DimTaps<T>(call.row_source, call.row_weight),
-                                  DimTaps<T>(call.column_source, call.column_weight),
+                                  DimTaps<Widened<T>>(call.row_source, call.row_weight),
+                                  DimTaps<Widened<T>>(call.column_source, call.column_weight),
                                   numel(y),
                                   x.sizes[1],
                                   x.sizes[2],

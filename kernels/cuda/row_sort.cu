@@ -165,10 +165,10 @@ template <class W, int kTeam, int kItems>
 __device__ __forceinline__ void load_row_of(const RowSort& sort, int64_t begin, int n,
                                             W (&word)[kItems]) {
   switch (sort.dtype) {
-#define DT_DTYPE_ROW(NAME, name, Own, ...)                                \
-  case DT_##NAME:                                                         \
-    if constexpr (!kIsNarrowFloat<Own> && std::is_same_v<W, WordOf<Own>>) \
-      load_row<Own, kTeam, kItems>(sort, begin, n, word);                 \
+#define DT_DTYPE_ROW(NAME, name, Own, ...)                \
+  case DT_##NAME:                                         \
+    if constexpr (std::is_same_v<W, WordOf<Own>>)         \
+      load_row<Own, kTeam, kItems>(sort, begin, n, word); \
     break;
 #include "kernels/dtype.def"
 #undef DT_DTYPE_ROW
@@ -291,7 +291,7 @@ RowSort::RowSort(const dt_view& x, const dt_view* values, const dt_view* indices
       bytes(static_cast<int32_t>(bytes_of(x.dtype))),
       descending(descending),
       has_nan(is_floating(x.dtype)) {
-  visit_value(dtype, [&](auto type) {
+  visit_any(dtype, [&](auto type) {
     nan_key = kLargestKey<typename decltype(type)::type>;
     return DT_KERNEL_OK;
   });
@@ -303,7 +303,7 @@ bool are_short_rows(const Rows& rows, int32_t dtype) {
 }
 
 int32_t sort_short_rows(const dt_stream* stream, const RowSort& sort) {
-  return visit_value(sort.dtype, [&](auto type) {
+  return visit_any(sort.dtype, [&](auto type) {
     return sort_words<WordOf<typename decltype(type)::type>>(stream, sort);
   });
 }

@@ -34,17 +34,17 @@ struct Search {
 // kPlain: a dense row without a sorter, whose length fits 32 bits. What a step takes beside its
 // load is most of the time where rows are in the cache.
 template <class T, bool kPlain>
-__device__ __forceinline__ int64_t place_of(const Search<T>& call, T value, const T* row,
+__device__ __forceinline__ int64_t place_of(const Search<T>& call, Widened<T> value, const T* row,
                                             const int64_t* order) {
   using Index = std::conditional_t<kPlain, uint32_t, int64_t>;
   Index begin = 0, length = static_cast<Index>(call.n);
   while (length > 0) {
     const Index half = length / 2;
-    T element;
+    Widened<T> element;
     if constexpr (kPlain)
-      element = row[begin + half];
+      element = static_cast<Widened<T>>(row[begin + half]);
     else
-      element = call.at(row, order, begin + half);
+      element = static_cast<Widened<T>>(call.at(row, order, begin + half));
     const bool is_before = call.right ? !(element > value) : !(element >= value);
     begin = is_before ? begin + half + 1 : begin;
     length = is_before ? length - half - 1 : half;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(kThreads) search(const __grid_constant__ Searc
   if (i >= call.count) return;
   int64_t offset[3];
   call.offsets.at(static_cast<uint64_t>(i), offset);
-  const T value = call.values[offset[0]];
+  const auto value = static_cast<Widened<T>>(call.values[offset[0]]);
   const T* row = call.sorted + offset[1];
   const int64_t* order = call.sorter ? call.sorter + offset[2] : nullptr;
   store_as(call.y, call.y_dtype, i, place_of<T, kPlain>(call, value, row, order));
@@ -99,7 +99,7 @@ int32_t run_search(const dt_stream* stream, const calls::Searchsorted& call) {
 
 int32_t kernels::searchsorted(const dt_stream* stream, const calls::Searchsorted& call) {
   if (numel(call.values) == 0) return DT_KERNEL_OK;
-  return visit_value(call.values.dtype, [&](auto type) {
+  return visit_any(call.values.dtype, [&](auto type) {
     return run_search<typename decltype(type)::type>(stream, call);
   });
 }

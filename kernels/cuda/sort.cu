@@ -242,7 +242,7 @@ int32_t plan_rows(const dt_stream* stream, const Call& call, const dt_view* valu
   const Rows rows(call.x, values, indices);
   if (rows.count * rows.n * rows.first == 0) return DT_KERNEL_OK;
   if (rows.count * rows.n > kMaxElements) return DT_KERNEL_UNSUPPORTED;
-  return visit_value(call.x.dtype, [&](auto type) -> int32_t {
+  return visit_any(call.x.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
     Scratch scratch(bytes ? nullptr : call.workspace);
     Pairs<KeyOf<T>> sorted(nullptr, nullptr);

@@ -27,6 +27,14 @@ Tensor touched(const Tensor& padded, const Depth& depth, int64_t tap, int64_t wi
       slice(padded, 2, first, first + (windows - 1) * depth.stride + 1, depth.stride));
 }
 
+// [N, windows, C, taps, H, W]: the same of all taps, to be read.
+Tensor touched_by_all(const Tensor& padded, const Depth& depth, const Dims& sizes) {
+  const Dims& s = padded.strides();
+  return as_strided(padded, sizes,
+                    Dims{s[0], s[2] * depth.stride, s[1], s[2] * depth.dilation, s[3], s[4]},
+                    padded.offset());
+}
+
 // [N, windows, C, taps, H, W] of what join_frames gives.
 Tensor by_tap(const Tensor& joined, const Depth& depth, int64_t batch, int64_t windows) {
   const Dims& n = joined.sizes();
@@ -59,8 +67,7 @@ Tensor join_frames(const Tensor& volume, const Depth& depth) {
       copy_(narrow(padded, 2, depth.padding, n[2]), volume);
     }
     const Tensor taps = by_tap(y, depth, n[0], windows);
-    for (int64_t k = 0; k < depth.taps; ++k)
-      copy_(select(taps, 3, k), touched(padded, depth, k, windows));
+    copy_(taps, touched_by_all(padded, depth, taps.sizes()));
   }
   return record("JoinFramesBackward0", y, {volume}, [depth, sizes = n](BackwardCall& b) {
     b.results[0] = spread_frames(b.grad(), depth, sizes);

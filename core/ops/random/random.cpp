@@ -90,23 +90,22 @@ void fill_bernoulli(const Tensor& x, double p, const Ref<Generator>& generator) 
 Tensor below_chances(const Tensor& p, const Ref<Generator>& generator) {
   const GradMode no_grad(false);
   const Tensor y = make_empty(p.sizes(), p.dtype(), p.device());
-  if (p.numel() > 0 && p.dtype() == info(p.dtype()).compute) {
-    const Generator::Draw at = reserve(generator, y);
-    const Tensor chances = contiguous(p);
-    BernoulliEachCall call;
-    call.y = y;
-    call.p = chances;
-    call.state = at.state;
-    call.advance = at.advance;
-    if (run_shortcut(op::bernoulli_each, call)) return y;
-    UniformCall uniform;
-    uniform.low = 0;
-    uniform.high = 1;
-    run_draw(op::uniform, uniform, y, at);
-  } else {
-    fill_uniform(y, 0, 1, generator);
-  }
-  return to_dtype(lt(y, p), p.dtype());
+  const Generator::Draw at = reserve(generator, y);
+  if (p.numel() == 0) return y;
+  const Tensor chances = contiguous(p);
+  BernoulliEachCall call;
+  call.y = y;
+  call.p = chances;
+  call.state = at.state;
+  call.advance = at.advance;
+  if (run_shortcut(op::bernoulli_each, call)) return y;
+  // Not rounded to 16 bits: as many numbers as lie between two of those would count as below p.
+  const Tensor u = make_empty(p.sizes(), info(p.dtype()).compute, p.device());
+  UniformCall uniform;
+  uniform.low = 0;
+  uniform.high = 1;
+  run_draw(op::uniform, uniform, u, at);
+  return to_dtype(lt(u, p), p.dtype());
 }
 
 Tensor finish(const Tensor& x, bool requires_grad) {

@@ -157,7 +157,8 @@ Tensor weighted(const Tensor& input, const Resizes& resizes, Interpolation mode,
   if (std::none_of(lines.begin(), lines.end(), changes))
     return clone(input, last ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
   if (!is_floating(input.dtype())) return resample_bytes(input, lines[0], lines[1]);
-  const Tensor x = to_dtype(input, info(input.dtype()).compute);  // no rounding between the steps
+  const bool has_steps = last || lines.size() == 3;  // between which nothing is rounded
+  const Tensor x = has_steps ? to_dtype(input, info(input.dtype()).compute) : input;
   Tensor y;
   if (lines.size() == 1) {
     y = resample_images(x, {}, lines[0]);
