@@ -4,6 +4,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/shapes.gen.h"
 #include "core/ops/views.gen.h"
 
 namespace dt {
@@ -61,11 +62,9 @@ Tensor join_frames(const Tensor& volume, const Depth& depth) {
       make_empty({n[0] * windows, n[1] * depth.taps, n[3], n[4]}, volume.dtype(), volume.device());
   {
     const GradMode no_grad(false);
-    Tensor padded = volume;
-    if (depth.padding > 0) {
-      padded = zeros(padded_sizes(n, depth), volume.dtype(), volume.device());
-      copy_(narrow(padded, 2, depth.padding, n[2]), volume);
-    }
+    const int64_t beside = depth.padding;
+    const Tensor padded =
+        beside == 0 ? volume : constant_pad_nd(volume, Dims{0, 0, 0, 0, beside, beside});
     const Tensor taps = by_tap(y, depth, n[0], windows);
     copy_(taps, touched_by_all(padded, depth, taps.sizes()));
   }
