@@ -36,6 +36,8 @@ from .exact import (
     is_within_noise,
     magnitudes,
     may_be_rounding,
+    may_overflow,
+    operands_within,
 )
 from .known_memory import repeats
 from .known_saved import dtype_at
@@ -49,48 +51,6 @@ PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
 def _(c: Case) -> bool:
     lost = c.aspect == "type" and c.difference.theirs == "None"
     return (lost or c.only_theirs_raises(UNUSED)) and c.derives("NativeLayerNorm")
-
-
-@documented("**`layer_norm`** of a row whose squares overflow")
-def _(c: Case) -> bool:
-    layers = r"layer_norm\(|LayerNorm\(|Transformer(En|De)coderLayer\("
-    normalised = re.search(layers, c.called) is not None
-    normalised = normalised or c.derives("NativeLayerNorm")
-    return normalised and only_the_infinite_differs(c)
-
-
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    lengths = re.search(r"(norm|dist|distance|triplet_margin_loss)_?\(", c.statement) is not None
-    return lengths and only_the_infinite_differs(c)
-
-
-# What is divided by a norm that overflows, to keep it within a limit, becomes 0 in PyTorch.
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    limited = re.search(r"\b(clip_grad_norm_|renorm_?)\(", c.statement) is not None
-    return limited and all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
-
-
-# Of a cube, or of what is divided by one.
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    huge = any(largest(x) >= 1e9 for x in c.floats)
-    return huge and c.derives("Renorm", "LinalgVectorNorm") and only_the_infinite_differs(c)
-
-
-# Of float32, in PyTorch, what is divided by one that is infinite.
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    huge = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.floats)
-    similar = "cosine_similarity(" in c.statement or c.passes("cosine_similarity")
-    return huge and similar and all_that_differ(c, lambda _, theirs: theirs == 0)
-
-
-@documented("**Distances of NaN**")
-def _(c: Case) -> bool:
-    distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")
-    return distance and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
 
 
 @documented("**`norm`** adds squares")
@@ -270,7 +230,7 @@ def is_singular(x: torch.Tensor, nearly: float) -> bool:
 # What is left of equal elements without their mean.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    return only_the_infinite_differs(c) and c.derives("Var", "Std")
+    return only_the_infinite_differs(c) and c.derives("Var", "Std") and may_overflow(c)
 
 
 # What overflows on the way does so in one order, and without a fused multiply-add.
@@ -284,11 +244,11 @@ def _(c: Case) -> bool:
     elif "prod(" in c.statement:
         most = log_of_product(given[0])
     elif c.derives("Prod", "Cumprod"):
-        most = max(map(log_of_product, c.floats))
+        most = max(map(log_of_product, operands_within(c)))
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max([1, *map(largest, given)]))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
-        most = 2 * math.log(max([1, *map(largest, c.floats)]))
+        most = 2 * math.log(max([1, *map(largest, operands_within(c))]))
     else:
         return False
     nodes = [n for x in c.derived for n in graph_of(x) if is_named(n, ("Prod", "Cumprod"))]
@@ -426,22 +386,6 @@ def has_constant_channel(x: torch.Tensor) -> bool:
     return bool((channels == channels[:, :1]).all(1).any())
 
 
-@documented("**Infinities** in a backward")
-def _(c: Case) -> bool:
-    at_once = any("BackwardBackward" in n.name() for x in c.derived for n in graph_of(x))
-    steps = at_once or c.derives(
-        "Convolution", "NativeLayerNorm", "Gelu", "LinalgLu", "LinalgSlogdet"
-    )
-    return steps and only_the_infinite_differs(c)
-
-
-# What a mask hides has no slope, whatever arrives.
-@documented("**Infinities** in a backward")
-def _(c: Case) -> bool:
-    masked = "is_causal=True" in c.history and c.passes("scaled_dot_product_attention")
-    return masked and only_theirs_is_nan(c)
-
-
 # A tensor in place that PyTorch makes grow.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
@@ -559,7 +503,7 @@ def _(c: Case) -> bool:
 # Of infinities, by prod.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return only_theirs_is_nan(c) and c.derives("Prod")
+    return only_theirs_is_nan(c) and c.derives("Prod") and may_overflow(c)
 
 
 # The loss of images in another order than theirs.

@@ -174,6 +174,11 @@ x3 = t.cdist(x2, x1, compute_mode='use_mm_for_euclid_dist')
 x4, = t.autograd.grad(x3, x1, create_graph=True)
 x4.backward(inputs=[x3])
 """,
+    "weights that cancel in a histogram, and elements at the ends of its bins": """
+x1 = t.arange(40).mul(41).remainder(101).sub(2).to(t.float64).div(25).reshape((4, 2, 5))
+x2 = t.nn.functional.instance_norm(x1)
+x3, x4 = x1.histogram(weight=x2)
+""",
     "a weight that is NaN in the middle of a histogram": """
 x1 = t.tensor([[[0.0]]])
 x3, x4 = x1.histogram(weight=True % x1)
