@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from unittest import mock
 
 import torch
 
@@ -64,7 +66,7 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     overlaps = re.search(r"as_strided|\bunfold\(", c.history) is not None
-    return c.aspect == "values" and overlaps and any(map(repeats, c.used))
+    return c.aspect == "values" and overlaps and any(x._version and repeats(x) for x in c.used)
 
 
 # Windows of it were written, each element once for each of them, and the gradient goes back through that.
@@ -102,7 +104,8 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     spread = any(has_node(x, "AsStrided") for x in c.derived)
-    return c.aspect == "values" and spread and any(map(repeats, c.tensors.values()))
+    shared = any(x._version and repeats(x) for x in c.tensors.values())
+    return c.aspect == "values" and spread and shared
 
 
 def has_zero_row(x: torch.Tensor) -> bool:
@@ -263,7 +266,23 @@ def log_of_product(x: torch.Tensor) -> float:
 @documented("**`embedding(scale_grad_by_freq=True)`**")
 def _(c: Case) -> bool:
     scaled = "scale_grad_by_freq=True" in c.history and "create_graph=True" in c.history
-    return scaled and c.aspect == "values" and c.derives("Embedding")
+    if not scaled or c.aspect != "values" or not c.derives("Embedding"):
+        return False
+    with mock.patch.object(
+        torch, "embedding", functools.partial(embedding_by_steps, torch.embedding)
+    ):
+        return is_result_of(c, c.history + "\npass")
+
+
+def embedding_by_steps(
+    embedding, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False
+):
+    """embedding of a weight that is itself, and whose gradient is divided by the frequencies."""
+    if scale_grad_by_freq:
+        counts = torch.bincount(indices.flatten(), minlength=weight.shape[0]).clamp_min(1)
+        part = weight / counts[:, None]
+        weight = part + (weight - part).detach()
+    return embedding(weight, indices, padding_idx, False, sparse)
 
 
 # Of integers, whose steps are cut off.
@@ -487,7 +506,7 @@ def _(c: Case) -> bool:
     grads = [x.grad for x in c.tensors.values() if x.is_leaf and x.grad is not None]
     places = [g.data_ptr() for g in {id(g): g for g in grads}.values() if g.numel()]
     wrong = c.aspect == "values" and c.difference.place.endswith(".grad")
-    return wrong and len(places) > len(set(places))
+    return wrong and places.count(c.theirs.data_ptr()) > 1
 
 
 # batch_norm with statistics or parameters that are a part of other memory.

@@ -174,6 +174,21 @@ x3 = t.cdist(x2, x1, compute_mode='use_mm_for_euclid_dist')
 x4, = t.autograd.grad(x3, x1, create_graph=True)
 x4.backward(inputs=[x3])
 """,
+    "the second derivative of rows by their frequency": """
+x1, x2 = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), t.tensor([0, 0, 1])
+x3 = t.nn.functional.embedding(x2, x1, scale_grad_by_freq=True)
+x4 = x3.sin().sum()
+x5, = t.autograd.grad(x4, x1, create_graph=True)
+x6 = x5.square().sum()
+x6.backward()
+""",
+    "a hook of what a view is divided by": """
+x1, x2 = t.tensor([0.0])[()], t.tensor(1.0, requires_grad=True)
+s3 = []
+x2.register_hook(lambda g: s3.append(g))
+x1.floor_divide_(x2)
+x4, = t.autograd.grad(x1, [x2], allow_unused=True)
+""",
     "weights that cancel in a histogram, and elements at the ends of its bins": """
 x1 = t.arange(40).mul(41).remainder(101).sub(2).to(t.float64).div(25).reshape((4, 2, 5))
 x2 = t.nn.functional.instance_norm(x1)

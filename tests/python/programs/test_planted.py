@@ -273,6 +273,32 @@ x1, x2 = t.tensor([0.1, 0.5, 1.5, 3.9]), t.tensor([1.0, 2.0, 3.0, 4.0])
 x3, x4 = t.histogram(x1, 4, range=(0.0, 4.0), weight=t.fault(x2, x2.flip(0)))
 """,
     ),
+    "what windows are read as, which nobody wrote": (
+        "values",
+        "x1 = t.tensor([1.0, 2.0, 3.0]).unfold(0, 2, 1)\nx2 = x1.sin()\nx3 = x1 * t.fault(1, 2)",
+    ),
+    "a gradient through a view that was made again is doubled, beside what is expanded": (
+        "values",
+        """
+x1, x9 = t.tensor([1.0, 2.0], requires_grad=True), t.zeros(1).expand(3)
+x2 = x1 * 1
+x3 = x2[:1]
+x2.mul_(3)
+x1.register_hook(lambda g: g * t.fault(1, 2))
+x3.backward()
+""",
+    ),
+    "the second derivative of rows by their frequency is doubled": (
+        "values",
+        """
+x1, x2 = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), t.tensor([0, 0, 1])
+x3 = t.nn.functional.embedding(x2, x1, scale_grad_by_freq=True)
+x4 = x3.sin().sum()
+x5, = t.autograd.grad(x4, x1, create_graph=True)
+x6 = x5.square().sum()
+x6.backward(t.tensor(t.fault(1.0, 2.0)))
+""",
+    ),
 }
 
 
