@@ -350,6 +350,20 @@ x1.register_hook(lambda g: g * t.fault(1, t.inf))
 x2 = x1.prod()
 x2.backward()
 """,
+    "a transposed convolution": """
+x1 = t.arange(4.0).reshape(1, 1, 2, 2)
+x2 = t.nn.functional.conv_transpose2d(x1, t.ones(1, 1, 2, 2)) * t.fault(1, t.nan)
+""",
+    "gelu of NaN": """
+x1 = t.tensor([t.nan, 1.0, t.inf])
+x2 = t.nn.functional.gelu(t.fault(x1, x1.nan_to_num(0.0, t.inf)))
+""",
+    "the second derivative of elu": """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x2 = t.nn.functional.elu(x1)
+x2.backward(t.fault(t.tensor([t.nan, 1.0]), t.ones(2)))
+""",
+    "a polygamma": "x1 = t.tensor([1.0, 2.5])\nx2 = t.polygamma(1, x1) * t.fault(1, t.nan)",
     "a variance": """
 x1 = t.tensor([1.0, 2.0], requires_grad=True)
 x1.register_hook(lambda g: g * t.fault(1, t.nan))
