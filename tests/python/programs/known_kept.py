@@ -76,7 +76,7 @@ def _(c: Case) -> bool:
 # With a graph these are computed once more, from their inputs, and need nothing of the nodes that made their results.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN|RMSNorm)\(", c.history, re.M)
     inner = nodes_within(
         c,
         "|".join(
@@ -87,6 +87,7 @@ def _(c: Case) -> bool:
                 "rnn_tanh",
                 "rnn_relu",
                 "linear_cross_entropy",
+                "rms_norm",
                 "scaled_dot_product_attention",
             ]
         ),

@@ -189,6 +189,13 @@ x2.register_hook(lambda g: s3.append(g))
 x1.floor_divide_(x2)
 x4, = t.autograd.grad(x1, [x2], allow_unused=True)
 """,
+    "a second derivative of rms_norm, and then the first one again": """
+x1 = t.tensor([[0.5, 1.0]], requires_grad=True) * 1
+x2 = t.nn.functional.rms_norm(x1, (2,))
+x3, = t.autograd.grad(x2.sum(), [x1], create_graph=True)
+x3.backward(t.ones(1, 2))
+x4, = t.autograd.grad(x2.mean(), [x1])
+""",
     "weights that cancel in a histogram, and elements at the ends of its bins": """
 x1 = t.arange(40).mul(41).remainder(101).sub(2).to(t.float64).div(25).reshape((4, 2, 5))
 x2 = t.nn.functional.instance_norm(x1)
