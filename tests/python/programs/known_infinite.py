@@ -94,7 +94,7 @@ def _(c: Case) -> bool:
 
 @documented("**`batch_norm`** of infinities")
 def _(c: Case) -> bool:
-    normalises = re.search(r"(batch|group)_norm\(|BatchNorm|GroupNorm", c.called)
+    normalises = re.search(r"(batch|group|instance)_norm\(|(Batch|Group|Instance)Norm", c.called)
     normalises = normalises or c.derives("NativeBatchNorm", "NativeGroupNorm")
 
     def lost(ours, theirs):

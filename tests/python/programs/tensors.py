@@ -46,10 +46,12 @@ def parts(name: str, ours, theirs, place: str = "") -> Iterator[Pair]:
 
 
 def may_look_at(x: object) -> bool:
-    """Whether it is a tensor, and none of the views that PyTorch refuses to look at after their base was written."""
+    """Whether it is a tensor, and none of the views that PyTorch refuses to look at after their base was written, nor a
+    parameter that waits for its shape."""
     try:
-        return isinstance(x, (torch.Tensor, dumbtorch.Tensor)) and x.is_leaf in (True, False)
-    except RuntimeError:
+        tensor = isinstance(x, (torch.Tensor, dumbtorch.Tensor))
+        return tensor and x.is_leaf in (True, False) and x.dim() >= 0
+    except (RuntimeError, ValueError):
         return False
 
 

@@ -196,6 +196,12 @@ x3, = t.autograd.grad(x2.sum(), [x1], create_graph=True)
 x3.backward(t.ones(1, 2))
 x4, = t.autograd.grad(x2.mean(), [x1])
 """,
+    "the running variance of large equal elements, which rounds to infinity": """
+x1 = t.tensor([[[[-1e30]], [[1e30]], [[1.0]]]]).expand((2, 3, 3, 2))
+x2, x3 = t.zeros(3), t.ones(3)
+x4 = t.nn.functional.instance_norm(x1, x2, x3)
+""",
+    "a layer whose parameters wait for their shape": "m1 = t.nn.LazyLinear(2)\nx1 = t.ones(1)",
     "weights that cancel in a histogram, and elements at the ends of its bins": """
 x1 = t.arange(40).mul(41).remainder(101).sub(2).to(t.float64).div(25).reshape((4, 2, 5))
 x2 = t.nn.functional.instance_norm(x1)
