@@ -22,7 +22,9 @@ def may_be_rounding(c: Case) -> bool:
     sums. Of what was made of both floats the exact result is not known, but how far noise moves it."""
     if not isinstance(c.theirs, torch.Tensor):
         return True
-    if c.theirs.dtype is not torch.float32 and any(x.dtype is torch.float32 for x in c.floats):
+    narrow = c.theirs.dtype in (torch.float16, torch.bfloat16)
+    both = c.theirs.dtype is torch.float64 and any(x.dtype is torch.float32 for x in c.floats)
+    if narrow or both:
         return is_within_noise(c)
     return bool(is_rounding(c).all())
 

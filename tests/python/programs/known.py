@@ -16,6 +16,7 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_infinite,
     known_kept,
     known_memory,
+    known_narrow,
     known_norms,
     known_nothing,
     known_numbers,

@@ -196,6 +196,15 @@ x3, = t.autograd.grad(x2.sum(), [x1], create_graph=True)
 x3.backward(t.ones(1, 2))
 x4, = t.autograd.grad(x2.mean(), [x1])
 """,
+    "floats of 16 bits": """
+x1 = t.tensor([1.0, 2.0, 0.1], dtype=t.bfloat16, requires_grad=True)
+x2 = x1.exp() * x1.tanh()
+x3 = t.tensor([1.0, 0.5, 0.1], dtype=t.float16, requires_grad=True)
+x4 = (x3 * x1).softmax(0)
+x4.square().sum().backward()
+x5 = x3.logit(1e-5)
+x6 = t.special.hermite_polynomial_h(x1, 0)
+""",
     "the running variance of large equal elements, which rounds to infinity": """
 x1 = t.tensor([[[[-1e30]], [[1e30]], [[1.0]]]]).expand((2, 3, 3, 2))
 x2, x3 = t.zeros(3), t.ones(3)

@@ -368,6 +368,10 @@ x2 = t.nn.functional.elu(x1)
 x2.backward(t.fault(t.tensor([t.nan, 1.0]), t.ones(2)))
 """,
     "a polygamma": "x1 = t.tensor([1.0, 2.5])\nx2 = t.polygamma(1, x1) * t.fault(1, t.nan)",
+    "a logit of 16 bits": """
+x1 = t.tensor([0.5, 1.0], dtype=t.float16)
+x2 = x1.logit() if t.fault(True, False) else x1.logit(0.25)
+""",
     "a variance": """
 x1 = t.tensor([1.0, 2.0], requires_grad=True)
 x1.register_hook(lambda g: g * t.fault(1, t.nan))
