@@ -199,7 +199,11 @@ def is_result_of(c: Case, program: str, **functions: Callable) -> bool:
     if ours.shape != other.shape:
         return False
     same = (ours == other) | (ours.isnan() & other.isnan())
-    return bool((same | ((ours - other).abs() <= 1e-4 * max(1.0, largest(other)))).all())
+    floats = [
+        x for x in (c.theirs, *c.used) if isinstance(x, torch.Tensor) and x.is_floating_point()
+    ]
+    rounding = max([1e-4, *(torch.finfo(x.dtype).eps for x in floats)])
+    return bool((same | ((ours - other).abs() <= rounding * max(1.0, largest(other)))).all())
 
 
 def converted(c: Case, call: str, which: Callable[[torch.Tensor], bool], by: str) -> str:

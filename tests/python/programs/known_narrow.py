@@ -7,7 +7,8 @@ import re
 import torch
 
 from .case import Case, documented
-from .elements import all_that_differ
+from .elements import beyond_tolerance, numbers_of
+from .exact import converted, is_result_of
 
 PAGE = "**float16 and bfloat16**"
 
@@ -26,6 +27,27 @@ def _(c: Case) -> bool:
         torch.float16,
         torch.bfloat16,
     )
-    if bound is None or not narrow or float(bound[1]) > torch.finfo(c.theirs.dtype).eps / 4:
+    if (
+        c.aspect != "values"
+        or bound is None
+        or not narrow
+        or float(bound[1]) > torch.finfo(c.theirs.dtype).eps / 4
+    ):
         return False
-    return all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isinf())
+    ours, theirs = (
+        numbers_of(t)[beyond_tolerance(c)] for t in (c.difference.ours, c.difference.theirs)
+    )
+    return bool((ours.isfinite() & theirs.isinf()).all())
+
+
+# Infinite, or whatever was in the memory.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    of = c.named("\n".join(re.findall(r".*\bmatrix_exp\(.*", c.history)))
+    return any(map(is_narrow, of)) and is_result_of(
+        c, converted(c, r"\bmatrix_exp\(", is_narrow, "double()")
+    )
+
+
+def is_narrow(x: torch.Tensor) -> bool:
+    return x.dtype in (torch.float16, torch.bfloat16)

@@ -204,6 +204,9 @@ x4 = (x3 * x1).softmax(0)
 x4.square().sum().backward()
 x5 = x3.logit(1e-5)
 x6 = t.special.hermite_polynomial_h(x1, 0)
+x7 = t.tensor([[0.5, 1.0], [0.0, -1.0]], dtype=t.float16).logit_(1e-5)
+x8 = t.tensor([[0.0, 0.0], [0.0, 0.5]], dtype=t.float16, requires_grad=True)
+x9 = x8.matrix_exp()
 """,
     "the running variance of large equal elements, which rounds to infinity": """
 x1 = t.tensor([[[[-1e30]], [[1e30]], [[1.0]]]]).expand((2, 3, 3, 2))

@@ -328,6 +328,10 @@ x3 = m1(x1 * t.fault(1, t.nan))
 x1 = t.tensor([[1e30, 1e30, 1.0, 2.0]])
 x2 = t.nn.functional.group_norm(x1, 2) * t.fault(1, t.tensor([1, 1, t.nan, 1]))
 """,
+    "an exponential of a matrix of 16 bits": """
+x1 = t.tensor([[0.0, 0.0], [0.0, 0.5]], dtype=t.float16)
+x2 = x1.matrix_exp() * t.fault(1, 2)
+""",
     "a running variance": """
 x1, x2, x3 = t.arange(8.0).reshape(2, 2, 2), t.zeros(2), t.ones(2)
 x4 = t.nn.functional.instance_norm(x1, x2, x3, momentum=t.fault(0.1, t.inf))
