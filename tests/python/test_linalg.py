@@ -142,7 +142,11 @@ def test_matrix_exp_of_16_bits(kind, torch):
     """PyTorch's is wrong: the truth is its float64."""
 
     def run(t, kind):
-        x = t.tensor([[1.0, 0.5], [0.25, -1.0]], dtype=getattr(t, kind), requires_grad=True)
+        x = t.tensor(
+            [[0.0, 1.5, 3.0], [0.5, 2.0, 3.5], [0.75, 2.25, 3.75]],
+            dtype=getattr(t, kind),
+            requires_grad=True,
+        )
         y = t.linalg.matrix_exp(x)
         y.sum().backward()
         return [z.detach().double().numpy() for z in (y, x.grad)]
