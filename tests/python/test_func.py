@@ -119,6 +119,23 @@ def test_inner_no_grad(both, same):
     same(*both(run))
 
 
+def test_linearize_can_be_differentiated_by_where_it_was_asked(both, same):
+    """As jvp can; PyTorch's cannot."""
+
+    def product(t, x, v):
+        def f(x):
+            return x.sin() * x
+
+        return t.func.linearize(f, x)[1](v) if t is dt else t.func.jvp(f, (x,), (v,))[1]
+
+    def run(t):
+        x, v = (t.tensor(n, dtype=t.float64, requires_grad=True) for n in ([0.5, 2.0], [3.0, 1.0]))
+        within = t.func.grad(lambda x: product(t, x, v).sum())(x)
+        return within, *t.autograd.grad(product(t, x, v).sum(), (x, v))
+
+    same(*both(run))
+
+
 def test_outer_no_grad(both, same):
     """Under no_grad results are outside the graph, whatever requires grad."""
 

@@ -137,6 +137,25 @@ def test_nan_goes_through():
     assert dt.linalg.lu_factor_ex(x).info.item() == 0
 
 
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_matrix_exp_of_16_bits(kind, torch):
+    """PyTorch's is wrong: the truth is its float64."""
+
+    def run(t, kind):
+        x = t.tensor(
+            [[0.0, 1.5, 3.0], [0.5, 2.0, 3.5], [0.75, 2.25, 3.75]],
+            dtype=getattr(t, kind),
+            requires_grad=True,
+        )
+        y = t.linalg.matrix_exp(x)
+        y.sum().backward()
+        return [z.detach().double().numpy() for z in (y, x.grad)]
+
+    rounding = dt.finfo(getattr(dt, kind)).eps
+    for ours, truth in zip(run(dt, kind), run(torch, "float64"), strict=True):
+        np.testing.assert_allclose(ours, truth, rtol=rounding)
+
+
 def test_ends_of_the_numbers():
     """Lengths whose squares a double cannot hold."""
     for scale in (1e200, 1e-200):

@@ -5,6 +5,7 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/factor.gen.h"
 #include "core/ops/factor/parts.h"
@@ -41,6 +42,8 @@ Tensor small_exponential(const Tensor& x) {
 // Van Loan, "Nineteen dubious ways to compute the exponential of a matrix", 2003.)
 Tensor exponential(const Tensor& x) {
   if (x.size(-1) == 1) return exp(x);
+  if (is_narrow(x.dtype()))
+    return to_dtype(exponential(to_dtype(x, info(x.dtype()).compute)), x.dtype());
   const Tensor size = linalg_matrix_norm(x, 1, {{-2, -1}}, true);
   const Tensor is_large = logical_and(gt(size, 1), dt::isfinite(size));
   const Tensor halvings = where(is_large, std::get<1>(dt::frexp(size)), 0);

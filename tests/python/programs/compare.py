@@ -17,10 +17,10 @@ from oracle import is_older
 from .case import Case
 from .known import known
 from .known_saved import freed
-from .tensors import Pair, largest, may_look_at, nature, parts, values
+from .tensors import Pair, dtype_name, largest, may_look_at, nature, parts, values
 
 # Relative to the largest finite number in sight, and to the least precise dtype so far: float64 may be made of float32.
-TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
+TOLERANCE = {"bfloat16": 3e-2, "float16": 4e-3, "float32": 3e-5, "float64": 1e-10}
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ class _Run:
             for aspect, ours, theirs in nature(pair):
                 self._differ(aspect, ours, theirs, pair)
             self._compare_versions(pair)
-        if any(getattr(p.theirs, "dtype", None) is torch.float32 for p in asked):
-            self.precision = "float32"
+        dtypes = {dtype_name(p.theirs) for p in asked if isinstance(p.theirs, torch.Tensor)}
+        self.precision = max((dtypes | {self.precision}) & TOLERANCE.keys(), key=TOLERANCE.get)
         for pair in pairs:
             # Its own size counts too: it may be written through a view at which PyTorch lets nobody look.
             tolerance = functools.partial(self._tolerance, [*asked, pair])

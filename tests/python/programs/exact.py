@@ -22,7 +22,9 @@ def may_be_rounding(c: Case) -> bool:
     sums. Of what was made of both floats the exact result is not known, but how far noise moves it."""
     if not isinstance(c.theirs, torch.Tensor):
         return True
-    if c.theirs.dtype is not torch.float32 and any(x.dtype is torch.float32 for x in c.floats):
+    narrow = c.theirs.dtype in (torch.float16, torch.bfloat16)
+    both = c.theirs.dtype is torch.float64 and any(x.dtype is torch.float32 for x in c.floats)
+    if narrow or both:
         return is_within_noise(c)
     return bool(is_rounding(c).all())
 
@@ -119,13 +121,59 @@ def result_in(dtype: torch.dtype, program: str, place: str) -> object:
 def result_of(program: str, place: str, **functions: Callable) -> object:
     """What PyTorch calls so after a program, which may call these functions, too."""
     names: dict = {"t": torch, **functions}
-    for node in statements(program):
-        with contextlib.suppress(Exception):
-            exec(compile(ast.Module([node], []), "<program>", "exec"), names)
+    _run(statements(program), names)
     with contextlib.suppress(Exception):
         # A layer is named by its number, as in m1.0.weight.
         return eval(re.sub(r"\.(\d+)\b", r"[\1]", place), names)
     return None
+
+
+def _run(nodes: list[ast.stmt], names: dict) -> None:
+    for node in nodes:
+        with contextlib.suppress(Exception):
+            exec(compile(ast.Module([node], []), "<program>", "exec"), names)
+
+
+class _Watched(torch.utils._python_dispatch.TorchDispatchMode):
+    """Notes what ops are given: each with the name that it has in ATen."""
+
+    def __init__(self):
+        super().__init__()
+        self.calls: list[tuple[str, tuple]] = []
+
+    def __torch_dispatch__(self, function, types, arguments=(), named=None):
+        def as_it_is(x: torch.Tensor) -> torch.Tensor:
+            return torch.zeros_like(x) if x._is_zerotensor() else x.detach().clone()
+
+        now = torch.utils._pytree.tree_map_only(torch.Tensor, as_it_is, arguments)
+        self.calls.append((function.overloadpacket.__name__, now))
+        return function(*arguments, **(named or {}))
+
+
+def calls_within(c: Case) -> list[tuple[str, tuple]]:
+    """The ops that PyTorch calls for the statement, forwards and backwards, with their arguments by position."""
+    names: dict = {"t": torch}
+    *before, last = statements(c.history)
+    _run(before, names)
+    with _Watched() as watched:
+        _run([last], names)
+    return watched.calls
+
+
+def operands_within(c: Case, ops: str = r"\w+") -> list[torch.Tensor]:
+    """The floats that these ops are given there."""
+    calls = [given for name, given in calls_within(c) if re.fullmatch(ops, name)]
+    leaves = torch.utils._pytree.tree_leaves(calls)
+    return [x for x in leaves if isinstance(x, torch.Tensor) and x.is_floating_point()]
+
+
+def may_overflow(c: Case, ops: str = r"\w+", power: int = 2) -> bool:
+    """Whether one of them has an element that is not finite, or of which a sum of powers may not be."""
+    return any(bool(may_overflow_at(x, power).any()) for x in operands_within(c, ops))
+
+
+def may_overflow_at(x: torch.Tensor, power: int = 2) -> torch.Tensor:
+    return ~(x.abs() < torch.finfo(x.dtype).max ** (1 / power) / 16)
 
 
 def magnitudes(c: Case) -> torch.Tensor | None:
@@ -151,7 +199,11 @@ def is_result_of(c: Case, program: str, **functions: Callable) -> bool:
     if ours.shape != other.shape:
         return False
     same = (ours == other) | (ours.isnan() & other.isnan())
-    return bool((same | ((ours - other).abs() <= 1e-4 * max(1.0, largest(other)))).all())
+    floats = [
+        x for x in (c.theirs, *c.used) if isinstance(x, torch.Tensor) and x.is_floating_point()
+    ]
+    rounding = max([1e-4, *(torch.finfo(x.dtype).eps for x in floats)])
+    return bool((same | ((ours - other).abs() <= rounding * max(1.0, largest(other)))).all())
 
 
 def converted(c: Case, call: str, which: Callable[[torch.Tensor], bool], by: str) -> str:

@@ -13,12 +13,15 @@ from . import (  # noqa: F401 - they fill DIFFERENCES
     known_elementwise,
     known_gradients,
     known_handed,
+    known_infinite,
     known_kept,
     known_memory,
+    known_narrow,
     known_norms,
     known_nothing,
     known_numbers,
     known_saved,
+    known_transforms,
     known_versions,
 )
 from .case import DIFFERENCES, Case, Known

@@ -176,8 +176,9 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
     none = c.aspect == "type" and c.difference.ours == "None" and zeros
-    made = re.findall(r"^(x\d+) = .*(?:matmul\(| @ )", c.history, re.M)
-    written = [x for x in c.named(" ".join(made)) if x._version and x.dim() > 2]
+    products = re.findall(r"^(x\d+) = (.*(?:matmul\(| @ ).*)", c.history, re.M)
+    by_matrices = [made for made, of in products if any(x.dim() <= 2 for x in c.named(of))]
+    written = [x for x in c.named(" ".join(by_matrices)) if x._version and x.dim() > 2]
     return none and is_derivative(c) and len(written) > 0
 
 
@@ -185,9 +186,12 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
-    layers = re.findall(r"^(m\d+) = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
-    biases = [f"{m}.out_proj.bias.grad" for m in layers]
-    return more and c.difference.place in biases and ".contiguous()" in c.history
+    bias = re.fullmatch(r"(m\d+)\.out_proj\.bias\.grad", c.difference.place)
+    if bias is None or not more:
+        return False
+    first = re.search(rf"^{bias[1]} = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
+    made = re.findall(rf"^ *(x\d+) = {bias[1]}\(.*\.contiguous\(\)", c.history, re.M)
+    return first is not None and any(x._version for x in c.named(" ".join(made)))
 
 
 @documented("**Weights of losses**")
@@ -298,29 +302,6 @@ def _(c: Case) -> bool:
     inputs = c.named(" ".join(re.findall(r"grid_sample\((x\d+)", c.history)))
     added = c.aspect == "version" and int(c.difference.ours) > int(c.difference.theirs)
     return added and "create_graph=True" in c.history and any(x.grad is c.theirs for x in inputs)
-
-
-# Forwards PyTorch adds what is zero, as a part of the graph.
-@documented("run a backward for each row, `jacfwd` one for each column")
-def _(c: Case) -> bool:
-    forwards = re.search(r"= t\.func\.(?:jacfwd\(.*|jvp\(.*\)\[1\])", c.statement) is not None
-    return forwards and c.aspect == "requires_grad" and c.difference.ours == "False"
-
-
-# By an argument on which that does not depend: zeros.
-@documented("run a backward for each row, `jacfwd` one for each column")
-def _(c: Case) -> bool:
-    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
-    none = c.aspect == "type" and c.difference.ours == "None" and zeros
-    return none and is_derivative(c) and c.passes(r"t\.func\.(?:jacfwd|jvp)")
-
-
-# What a function made of an argument that requires no gradient.
-@documented("run a backward for each row, `jacfwd` one for each column")
-def _(c: Case) -> bool:
-    more = c.aspect == "requires_grad" and c.difference.ours == "True"
-    again = is_derivative(c) and "create_graph=True" in c.statement
-    return more and again and c.passes(r"t\.func\.\w+")
 
 
 # A GPU composes the attention of float64.
@@ -476,13 +457,15 @@ def _(c: Case) -> bool:
     )
 
 
-# Into a view, behind whose node PyTorch forgets the divisor.
+# Into a view, behind whose node PyTorch forgets the divisor, and its hooks.
 @documented("**`floor_divide`** has the gradient 0")
 def _(c: Case) -> bool:
     zeros = not re.search("[1-9]", re.sub(r"\S+ ", "", c.difference.ours, count=1))
-    none = c.aspect == "type" and c.difference.theirs == "None" and is_derivative(c)
+    none = c.aspect == "type" and c.difference.theirs == "None" and zeros
+    none = none or (c.aspect == "length" and int(c.difference.ours) > int(c.difference.theirs))
     divides = re.search(r"floor_divide_\(|//=", c.history) is not None
-    return none and zeros and divides and c.derives("torch::autograd::CopySlices")
+    hidden = divides and c.derives("torch::autograd::CopySlices")
+    return none and hidden and is_derivative(c)
 
 
 # What an error leaves behind.

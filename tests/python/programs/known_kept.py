@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
+import torch
 from torch.autograd.graph import Node
 
 from .case import (
@@ -15,7 +17,9 @@ from .case import (
     graph_of,
     is_derivative,
     names_changed,
+    share_memory,
 )
+from .known_numbers import is_written
 from .known_saved import KEEPS, earlier_derivatives, is_kept_by_pytorch_alone, reported
 
 # What these keep and PyTorch's do not: operands, and the result of attention.
@@ -72,7 +76,7 @@ def _(c: Case) -> bool:
 # With a graph these are computed once more, from their inputs, and need nothing of the nodes that made their results.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN)\(", c.history, re.M)
+    layers = re.findall(r"^(m\d+) = t\.nn\.(?:LSTM|GRU|RNN|RMSNorm)\(", c.history, re.M)
     inner = nodes_within(
         c,
         "|".join(
@@ -83,6 +87,7 @@ def _(c: Case) -> bool:
                 "rnn_tanh",
                 "rnn_relu",
                 "linear_cross_entropy",
+                "rms_norm",
                 "scaled_dot_product_attention",
             ]
         ),
@@ -114,9 +119,17 @@ def _(c: Case) -> bool:
     layers = re.findall(r"^(m\d+) = .*MultiheadAttention\(.*batch_first=True", c.history, re.M)
     if not layers or not c.only_ours_raises(CHANGED):
         return False
-    inputs = c.named("\n".join(re.findall(rf".*\b(?:{'|'.join(layers)})\(.*", c.history)))
-    rows = [x.detach().flatten(0, 1) for x in inputs if x.dim() == 3 and x._version]
+    calls = re.finditer(rf"\b(?:{'|'.join(layers)})\((.*)", c.history)
+    later = [x for call in calls for x in written_after(c, call)]
+    rows = [x.detach().flatten(0, 1) for x in later if x.dim() == 3]
     return any(names_changed(c.difference.ours, x) for x in rows)
+
+
+def written_after(c: Case, call: re.Match) -> list[torch.Tensor]:
+    """The operands of a call in the history into whose memory a later statement writes."""
+    since = dataclasses.replace(c, history=c.history[call.end() :])
+    writes = [x for n, x in c.tensors.items() if is_written(since, n)]
+    return [x for x in c.named(call[1]) if any(share_memory(x, w) for w in writes)]
 
 
 # What PyTorch's keeps for the gradient of its weight alone is the normalised input.

@@ -32,18 +32,6 @@ def normalises_pairs(node: Node) -> bool:
     return math.prod([batch, *positions]) == 2
 
 
-@documented("**`batch_norm`** of infinities")
-def _(c: Case) -> bool:
-    normalises = re.search(r"(batch|group)_norm\(|BatchNorm|GroupNorm", c.called)
-    normalises = normalises or c.derives("NativeBatchNorm", "NativeGroupNorm")
-    huge = any(largest(x) > math.sqrt(torch.finfo(x.dtype).max) for x in c.floats)
-
-    def lost(ours, theirs):
-        return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
-
-    return bool(normalises) and huge and all_that_differ(c, lost)
-
-
 # The running variance of large equal elements: PyTorch squares what rounding leaves of their distance from the mean.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -51,19 +39,6 @@ def _(c: Case) -> bool:
         return False
     left = torch.finfo(c.theirs.dtype).eps * max(largest(x) for x in c.used if x is not c.theirs)
     return all_that_differ(c, lambda ours, theirs: (ours == 0) & (theirs.abs() <= 100 * left**2))
-
-
-# The rate of Adafactor is the norm of a parameter, which overflows.
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    optimizers = re.findall(r"^(o\d+) = .*\bAdafactor\(", c.history, re.M)
-    steps = re.match(rf"(?:{'|'.join(optimizers)})\.step\(", c.statement) if optimizers else None
-
-    def overflows(ours, theirs):
-        squares = ours.isfinite() & (ours.abs().max() > math.sqrt(torch.finfo(c.theirs.dtype).max))
-        return squares & theirs.isinf()
-
-    return steps is not None and all_that_differ(c, overflows)
 
 
 @documented("**`batch_norm`** of infinities")

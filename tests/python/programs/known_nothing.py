@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from .case import Case, documented, graph_of, is_derivative
+from .case import Case, documented, graph_of, is_derivative, keeps
 from .elements import all_that_differ
 
 # A call in place.
@@ -126,6 +126,14 @@ def _(c: Case) -> bool:
     norms = [n for x in c.derived for n in graph_of(x) if n.name() == "NativeGroupNormBackward0"]
     of_nothing = any(0 in n._input_metadata[0].shape for n in norms)
     return of_nothing and all_that_differ(c, lambda ours, theirs: (ours == 0) & theirs.isnan())
+
+
+# Of matrices without elements PyTorch's is outside the graph.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True" and is_derivative(c)
+    nodes = {n for x in c.derived for n in graph_of(x) if n.name() == "LinalgDetBackward0"}
+    return more and any(keeps(n, lambda x: x.numel() == 0) for n in nodes)
 
 
 # PyTorch gives its input back.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from unittest import mock
 
 import torch
 
@@ -36,6 +38,8 @@ from .exact import (
     is_within_noise,
     magnitudes,
     may_be_rounding,
+    may_overflow,
+    operands_within,
 )
 from .known_memory import repeats
 from .known_saved import dtype_at
@@ -51,48 +55,6 @@ def _(c: Case) -> bool:
     return (lost or c.only_theirs_raises(UNUSED)) and c.derives("NativeLayerNorm")
 
 
-@documented("**`layer_norm`** of a row whose squares overflow")
-def _(c: Case) -> bool:
-    layers = r"layer_norm\(|LayerNorm\(|Transformer(En|De)coderLayer\("
-    normalised = re.search(layers, c.called) is not None
-    normalised = normalised or c.derives("NativeLayerNorm")
-    return normalised and only_the_infinite_differs(c)
-
-
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    lengths = re.search(r"(norm|dist|distance|triplet_margin_loss)_?\(", c.statement) is not None
-    return lengths and only_the_infinite_differs(c)
-
-
-# What is divided by a norm that overflows, to keep it within a limit, becomes 0 in PyTorch.
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    limited = re.search(r"\b(clip_grad_norm_|renorm_?)\(", c.statement) is not None
-    return limited and all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
-
-
-# Of a cube, or of what is divided by one.
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    huge = any(largest(x) >= 1e9 for x in c.floats)
-    return huge and c.derives("Renorm", "LinalgVectorNorm") and only_the_infinite_differs(c)
-
-
-# Of float32, in PyTorch, what is divided by one that is infinite.
-@documented("**`norm`** adds squares")
-def _(c: Case) -> bool:
-    huge = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.floats)
-    similar = "cosine_similarity(" in c.statement or c.passes("cosine_similarity")
-    return huge and similar and all_that_differ(c, lambda _, theirs: theirs == 0)
-
-
-@documented("**Distances of NaN**")
-def _(c: Case) -> bool:
-    distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")
-    return distance and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
-
-
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
     rows = [*c.used, c.theirs] if isinstance(c.theirs, torch.Tensor) else c.used
@@ -104,7 +66,7 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     overlaps = re.search(r"as_strided|\bunfold\(", c.history) is not None
-    return c.aspect == "values" and overlaps and any(map(repeats, c.used))
+    return c.aspect == "values" and overlaps and any(x._version and repeats(x) for x in c.used)
 
 
 # Windows of it were written, each element once for each of them, and the gradient goes back through that.
@@ -142,7 +104,8 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     spread = any(has_node(x, "AsStrided") for x in c.derived)
-    return c.aspect == "values" and spread and any(map(repeats, c.tensors.values()))
+    shared = any(x._version and repeats(x) for x in c.tensors.values())
+    return c.aspect == "values" and spread and shared
 
 
 def has_zero_row(x: torch.Tensor) -> bool:
@@ -270,7 +233,7 @@ def is_singular(x: torch.Tensor, nearly: float) -> bool:
 # What is left of equal elements without their mean.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    return only_the_infinite_differs(c) and c.derives("Var", "Std")
+    return only_the_infinite_differs(c) and c.derives("Var", "Std") and may_overflow(c)
 
 
 # What overflows on the way does so in one order, and without a fused multiply-add.
@@ -284,11 +247,11 @@ def _(c: Case) -> bool:
     elif "prod(" in c.statement:
         most = log_of_product(given[0])
     elif c.derives("Prod", "Cumprod"):
-        most = max(map(log_of_product, c.floats))
+        most = max(map(log_of_product, operands_within(c)))
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max([1, *map(largest, given)]))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
-        most = 2 * math.log(max([1, *map(largest, c.floats)]))
+        most = 2 * math.log(max([1, *map(largest, operands_within(c))]))
     else:
         return False
     nodes = [n for x in c.derived for n in graph_of(x) if is_named(n, ("Prod", "Cumprod"))]
@@ -303,7 +266,23 @@ def log_of_product(x: torch.Tensor) -> float:
 @documented("**`embedding(scale_grad_by_freq=True)`**")
 def _(c: Case) -> bool:
     scaled = "scale_grad_by_freq=True" in c.history and "create_graph=True" in c.history
-    return scaled and c.aspect == "values" and c.derives("Embedding")
+    if not scaled or c.aspect != "values" or not c.derives("Embedding"):
+        return False
+    with mock.patch.object(
+        torch, "embedding", functools.partial(embedding_by_steps, torch.embedding)
+    ):
+        return is_result_of(c, c.history + "\npass")
+
+
+def embedding_by_steps(
+    embedding, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False
+):
+    """embedding of a weight that is itself, and whose gradient is divided by the frequencies."""
+    if scale_grad_by_freq:
+        counts = torch.bincount(indices.flatten(), minlength=weight.shape[0]).clamp_min(1)
+        part = weight / counts[:, None]
+        weight = part + (weight - part).detach()
+    return embedding(weight, indices, padding_idx, False, sparse)
 
 
 # Of integers, whose steps are cut off.
@@ -426,22 +405,6 @@ def has_constant_channel(x: torch.Tensor) -> bool:
     return bool((channels == channels[:, :1]).all(1).any())
 
 
-@documented("**Infinities** in a backward")
-def _(c: Case) -> bool:
-    at_once = any("BackwardBackward" in n.name() for x in c.derived for n in graph_of(x))
-    steps = at_once or c.derives(
-        "Convolution", "NativeLayerNorm", "Gelu", "LinalgLu", "LinalgSlogdet"
-    )
-    return steps and only_the_infinite_differs(c)
-
-
-# What a mask hides has no slope, whatever arrives.
-@documented("**Infinities** in a backward")
-def _(c: Case) -> bool:
-    masked = "is_causal=True" in c.history and c.passes("scaled_dot_product_attention")
-    return masked and only_theirs_is_nan(c)
-
-
 # A tensor in place that PyTorch makes grow.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
@@ -543,7 +506,7 @@ def _(c: Case) -> bool:
     grads = [x.grad for x in c.tensors.values() if x.is_leaf and x.grad is not None]
     places = [g.data_ptr() for g in {id(g): g for g in grads}.values() if g.numel()]
     wrong = c.aspect == "values" and c.difference.place.endswith(".grad")
-    return wrong and len(places) > len(set(places))
+    return wrong and places.count(c.theirs.data_ptr()) > 1
 
 
 # batch_norm with statistics or parameters that are a part of other memory.
@@ -559,7 +522,7 @@ def _(c: Case) -> bool:
 # Of infinities, by prod.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return only_theirs_is_nan(c) and c.derives("Prod")
+    return only_theirs_is_nan(c) and c.derives("Prod") and may_overflow(c)
 
 
 # The loss of images in another order than theirs.

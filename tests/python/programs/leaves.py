@@ -6,6 +6,7 @@ import math
 import random
 
 FLOATS = ("float32", "float64")
+NARROW = ("float16", "bfloat16")
 INTEGERS = ("int64", "int32", "int16", "int8", "uint8")
 LARGEST = {"int16": ("32767", "-32768"), "int8": ("127", "-128")}
 DTYPES = (*FLOATS, *INTEGERS, "bool")
@@ -15,6 +16,7 @@ MAX_LISTED = 24
 
 SPECIAL = {
     "float": ("t.inf", "-t.inf", "t.nan", "-0.0", "0.0", "1e30", "-1e30", "1e-30", "1.0"),
+    "narrow": ("t.inf", "-t.inf", "t.nan", "-0.0", "0.0", "3e4", "-3e4", "1e-3", "1.0"),
     "int": ("0", "1", "-1", "2147483647", "-2147483648", "4294967297", "255", "3"),
 }
 
@@ -39,7 +41,7 @@ def _flavour(rng, dtype: str) -> str:
         return "mask"
     if rng.random() < 0.08:
         return "special"
-    if dtype in FLOATS:
+    if dtype in FLOATS + NARROW:
         return rng.choice(("whole", "quarters", "decimals", "decimals"))
     return "whole"
 
@@ -57,7 +59,7 @@ def _element(rng, dtype: str, values: str) -> str:
             return rng.choice(SPECIAL["int"][:3] + LARGEST[dtype] if dtype in LARGEST else fitting)
         return str(rng.randint(0 if values in ("unit", "positive") else -3, 4))
     if values == "special":
-        return rng.choice(SPECIAL["float"])
+        return rng.choice(SPECIAL["narrow" if dtype in NARROW else "float"])
     if values == "unit":
         return str(round(rng.uniform(0.05, 0.95), 2))
     if values == "positive":
@@ -98,7 +100,7 @@ def _computed(rng, shape: tuple, dtype: str, values: str) -> str:
         text += ".gt(40)"
     elif values in ("unit", "positive"):
         text += f".add(1).to(t.{dtype}).div(102)"
-    elif dtype in FLOATS:
+    elif dtype in FLOATS + NARROW:
         text += f".sub(50).to(t.{dtype}).div({rng.choice((8, 16, 25))})"
     elif dtype != "uint8":
         text += ".sub(50)"  # which int8 holds, too

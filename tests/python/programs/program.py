@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from oracle import is_older
 
-from .leaves import DTYPES, FLOATS, leaf
+from .leaves import DTYPES, FLOATS, NARROW, leaf
 
 # Tensors stay small: what matters is that many different things happen.
 MAX_ELEMENTS = 20_000
@@ -34,6 +34,7 @@ class Program:
         self.hooks: list[str] = []
         self._indent = ""
         self._count = 0
+        self.narrow = self.rng.random() < 0.15
         # Few sizes, so that many tensors fit each other.
         large = self.rng.random() < 0.12
         pool = (1, 2, 5, 17, 33, 64, 130) if large else (1, 1, 2, 2, 3, 3, 4, 5)
@@ -60,7 +61,8 @@ class Program:
         return tuple(sizes)
 
     def dtype(self) -> str:
-        return self.rng.choice((*FLOATS, *FLOATS, "float32", *DTYPES))
+        narrow = 2 * NARROW if self.narrow else ()
+        return self.rng.choice((*FLOATS, *FLOATS, "float32", *DTYPES, *narrow))
 
     # ---- tensors there are
 
@@ -90,7 +92,7 @@ class Program:
     def new(self, shape=None, dtype=None, values="", fits=lambda x: True) -> str:
         for _ in range(8):
             kind = dtype or self.dtype()
-            trained = kind in FLOATS and self.chance(0.45)
+            trained = kind in FLOATS + NARROW and self.chance(0.45)
             text = leaf(self.rng, self.shape() if shape is None else shape, kind, values, trained)
             if fits(eval(text, self.names)):
                 return self.assign(text)[0]

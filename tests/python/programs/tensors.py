@@ -46,10 +46,12 @@ def parts(name: str, ours, theirs, place: str = "") -> Iterator[Pair]:
 
 
 def may_look_at(x: object) -> bool:
-    """Whether it is a tensor, and none of the views that PyTorch refuses to look at after their base was written."""
+    """Whether it is a tensor, and none of the views that PyTorch refuses to look at after their base was written, nor a
+    parameter that waits for its shape."""
     try:
-        return isinstance(x, (torch.Tensor, dumbtorch.Tensor)) and x.is_leaf in (True, False)
-    except RuntimeError:
+        tensor = isinstance(x, (torch.Tensor, dumbtorch.Tensor))
+        return tensor and x.is_leaf in (True, False) and x.dim() >= 0
+    except (RuntimeError, ValueError):
         return False
 
 
@@ -104,7 +106,7 @@ def values(pair: Pair, tolerance: Callable[[], float]) -> Differing:
             return
         if a.shape == b.shape and a.dtype == b.dtype and a.tobytes() != b.tobytes():
             if _close(a, b, tolerance()):
-                b[...] = a
+                _bits(theirs)[...] = _bits(ours)
             else:
                 yield "values", describe(ours), describe(theirs)
     elif isinstance(theirs, float) and isinstance(ours, float):
@@ -156,9 +158,18 @@ def smallest(x: torch.Tensor) -> float:
 def array(x) -> np.ndarray:
     """Its elements, also those of PyTorch's zeros without memory, of whose views `numpy` reads at an offset from
     nothing."""
+    if x.dtype in (torch.bfloat16, dumbtorch.bfloat16):  # which NumPy has not
+        x = x.detach().float()
     if isinstance(x, dumbtorch.Tensor):
         return x.detach().cpu().numpy()
     return (torch.zeros(x.shape, dtype=x.dtype) if x._is_zerotensor() else x).numpy(force=True)
+
+
+def _bits(x) -> np.ndarray:
+    """The elements themselves, those of bfloat16 as integers."""
+    if x.dtype is torch.bfloat16:
+        return x.detach().view(torch.int16).numpy()
+    return array(x.detach().view(dumbtorch.int16) if x.dtype is dumbtorch.bfloat16 else x)
 
 
 def describe(x) -> str:

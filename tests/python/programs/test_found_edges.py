@@ -12,6 +12,10 @@ FOUND = {
 x1 = t.arange(17)
 x2 = t.nn.functional.triplet_margin_loss(x1, x1, x1, p=0.1, eps=1e-05)
 """,
+    "two distances of a layer whose squares overflow": """
+x1, x2 = t.tensor([[0.0, 1e30]]), t.tensor([[0.0]])
+x3 = t.nn.TripletMarginLoss()(x1, x2, x1.cos())
+""",
     "equal elements that a layer normalises with other weights": """
 m1 = t.nn.BatchNorm2d(3)
 x1 = t.full((2, 3, 3, 2), 2.0).sin()

@@ -105,6 +105,18 @@ x1, x2 = t.zeros(1), t.zeros(1, requires_grad=True)
 x3 = t.func.jvp(lambda a, b: a.sum() * b, (x1, x2), (x2, x1))[0]
 x3.backward(create_graph=True)
 """,
+    "what a transform made is differentiated after an operand was written": """
+x1 = t.tensor([[1.0, 2.0]], requires_grad=True) * 1
+x2 = t.tensor([[3.0, 1.0]])
+x3 = t.func.jvp(lambda a, b: t.outer(a, b), (x1[0], x2[0]), (x2[0], x1[0]))[0]
+x1.mul_(2.0)
+x3.sum().backward()
+""",
+    "a determinant of nothing, with a graph": """
+x1, x2 = t.zeros(2, 0, 0, requires_grad=True), t.ones(3, 3, requires_grad=True)
+x3 = x1.det().sum() + x2[:0, :0].det()
+x3.backward(create_graph=True)
+""",
     "the running variance of large equal elements": """
 x1 = t.full((1, 1, 3, 1), 1e30, dtype=t.float64)
 x2, x3 = t.zeros(1, dtype=t.float64), t.zeros(1, dtype=t.float64)

@@ -174,6 +174,51 @@ x3 = t.cdist(x2, x1, compute_mode='use_mm_for_euclid_dist')
 x4, = t.autograd.grad(x3, x1, create_graph=True)
 x4.backward(inputs=[x3])
 """,
+    "the second derivative of rows by their frequency": """
+x1, x2 = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), t.tensor([0, 0, 1])
+x3 = t.nn.functional.embedding(x2, x1, scale_grad_by_freq=True)
+x4 = x3.sin().sum()
+x5, = t.autograd.grad(x4, x1, create_graph=True)
+x6 = x5.square().sum()
+x6.backward()
+""",
+    "a hook of what a view is divided by": """
+x1, x2 = t.tensor([0.0])[()], t.tensor(1.0, requires_grad=True)
+s3 = []
+x2.register_hook(lambda g: s3.append(g))
+x1.floor_divide_(x2)
+x4, = t.autograd.grad(x1, [x2], allow_unused=True)
+""",
+    "a second derivative of rms_norm, and then the first one again": """
+x1 = t.tensor([[0.5, 1.0]], requires_grad=True) * 1
+x2 = t.nn.functional.rms_norm(x1, (2,))
+x3, = t.autograd.grad(x2.sum(), [x1], create_graph=True)
+x3.backward(t.ones(1, 2))
+x4, = t.autograd.grad(x2.mean(), [x1])
+""",
+    "floats of 16 bits": """
+x1 = t.tensor([1.0, 2.0, 0.1], dtype=t.bfloat16, requires_grad=True)
+x2 = x1.exp() * x1.tanh()
+x3 = t.tensor([1.0, 0.5, 0.1], dtype=t.float16, requires_grad=True)
+x4 = (x3 * x1).softmax(0)
+x4.square().sum().backward()
+x5 = x3.logit(1e-5)
+x6 = t.special.hermite_polynomial_h(x1, 0)
+x7 = t.tensor([[0.5, 1.0], [0.0, -1.0]], dtype=t.float16).logit_(1e-5)
+x8 = t.tensor([[0.0, 0.0], [0.0, 0.5]], dtype=t.float16, requires_grad=True)
+x9 = x8.matrix_exp()
+""",
+    "the running variance of large equal elements, which rounds to infinity": """
+x1 = t.tensor([[[[-1e30]], [[1e30]], [[1.0]]]]).expand((2, 3, 3, 2))
+x2, x3 = t.zeros(3), t.ones(3)
+x4 = t.nn.functional.instance_norm(x1, x2, x3)
+""",
+    "a layer whose parameters wait for their shape": "m1 = t.nn.LazyLinear(2)\nx1 = t.ones(1)",
+    "weights that cancel in a histogram, and elements at the ends of its bins": """
+x1 = t.arange(40).mul(41).remainder(101).sub(2).to(t.float64).div(25).reshape((4, 2, 5))
+x2 = t.nn.functional.instance_norm(x1)
+x3, x4 = x1.histogram(weight=x2)
+""",
     "a weight that is NaN in the middle of a histogram": """
 x1 = t.tensor([[[0.0]]])
 x3, x4 = x1.histogram(weight=True % x1)

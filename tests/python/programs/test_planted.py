@@ -206,6 +206,99 @@ x1 = t.tensor([float("nan"), 2.0])
 x2 = t.special.zeta(t.fault(x1, x1.nan_to_num(1e30)), t.ones(2) * 2)
 """,
     ),
+    "a derivative forwards has no graph that is no constant": (
+        "requires_grad",
+        """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x2 = t.func.jacfwd(lambda a: a.exp())(t.fault(x1, x1.detach()))
+""",
+    ),
+    "a constant that a transform made of what requires grad has a graph": (
+        "requires_grad",
+        """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x1.register_hook(lambda g: g * t.fault(1, t.tensor(1.0, requires_grad=True)))
+x2 = t.func.vjp(lambda a: a * 2, x1)[0]
+x2.backward(x1.detach(), create_graph=True)
+""",
+    ),
+    "a factor is kept that nobody reads, beside a transform of what requires grad": (
+        "raised",
+        """
+x1, x2 = t.tensor([1.0, 2.0], requires_grad=True), t.tensor([3.0, 4.0])
+x3 = x1 * 1
+x4 = t.func.vjp(lambda a: a + 1, x3)[0]
+x5 = x4 * t.fault(x2.clone(), x2)
+x3 += 1
+x2 += 1
+x5.sum().backward()
+""",
+    ),
+    "what two batches gave, written since, has no gradient": (
+        "type",
+        """
+x1, x2 = t.ones(1, 1, 1, requires_grad=True), t.zeros(1, 1, 1)
+x3 = t.matmul(x1, x2)
+x3.mul_(2)
+x3.backward(inputs=[x1]) if t.fault(True, False) else None
+""",
+    ),
+    "a factor of the shape of heads' rows is kept that nobody reads": (
+        "raised",
+        """
+x1, x2 = t.ones(1, 2, 1), t.ones(2, 1)
+m1 = t.nn.MultiheadAttention(1, 1, batch_first=True).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters(False)])
+x1 += 1
+x3 = m1(x1, x1, x1)[0].contiguous()
+x4 = x3 * t.fault(x2.clone(), x2)
+x2 += 1
+x4.sum().backward()
+""",
+    ),
+    "the gradient of the bias of heads has a graph, beside a copy of something else": (
+        "requires_grad",
+        """
+x1 = t.ones(1, 2, 1)
+m1 = t.nn.MultiheadAttention(1, 1, batch_first=True).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters(False)])
+m1.out_proj.bias.register_hook(lambda g: g * t.fault(1, t.tensor(1.0, requires_grad=True)))
+x2 = x1.contiguous()
+x3 = m1(x1, x1, x1)[0]
+x3.sum().backward(create_graph=True)
+""",
+    ),
+    "an element lies in a bin far from its own": (
+        "values",
+        """
+x1, x2 = t.tensor([0.1, 0.5, 1.5, 3.9]), t.tensor([1.0, 2.0, 3.0, 4.0])
+x3, x4 = t.histogram(x1, 4, range=(0.0, 4.0), weight=t.fault(x2, x2.flip(0)))
+""",
+    ),
+    "what windows are read as, which nobody wrote": (
+        "values",
+        "x1 = t.tensor([1.0, 2.0, 3.0]).unfold(0, 2, 1)\nx2 = x1.sin()\nx3 = x1 * t.fault(1, 2)",
+    ),
+    "a gradient through a view that was made again is doubled, beside what is expanded": (
+        "values",
+        """
+x1, x9 = t.tensor([1.0, 2.0], requires_grad=True), t.zeros(1).expand(3)
+x2 = x1 * 1
+x3 = x2[:1]
+x2.mul_(3)
+x1.register_hook(lambda g: g * t.fault(1, 2))
+x3.backward()
+""",
+    ),
+    "the second derivative of rows by their frequency is doubled": (
+        "values",
+        """
+x1, x2 = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True), t.tensor([0, 0, 1])
+x3 = t.nn.functional.embedding(x2, x1, scale_grad_by_freq=True)
+x4 = x3.sin().sum()
+x5, = t.autograd.grad(x4, x1, create_graph=True)
+x6 = x5.square().sum()
+x6.backward(t.tensor(t.fault(1.0, 2.0)))
+""",
+    ),
 }
 
 
@@ -214,3 +307,85 @@ def test_a_planted_fault_is_not_known(name):
     aspect, program = PLANTED[name]
     found = compare(program, Settings(errors="type"))
     assert found is not None and found.aspect == aspect
+
+
+# Where only the infinite may differ: NaN from what is not, beside what is.
+SMALL = {
+    "norm": "x2 = t.tensor([1.0, 2.0]).norm() * t.fault(1, t.nan)",
+    "cdist": "x1 = t.tensor([[1.0, 2.0]])\nx2 = t.cdist(x1, x1 + 1) * t.fault(1, t.nan)",
+    "layer_norm": "x2 = t.nn.functional.layer_norm(t.tensor([1.0, 2.0]), [2]) * t.fault(1, t.nan)",
+    "interpolate": """
+x1 = t.arange(4.0).reshape(1, 1, 2, 2)
+x2 = t.nn.functional.interpolate(x1, size=(2, 3)) * t.fault(1, t.nan)
+""",
+    "a transformer": """
+m1 = t.nn.TransformerEncoderLayer(2, 1, 3, 0.0).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters(False)])
+x1 = t.tensor([[1.0, 2.0], [3.0, 5.0]])
+x2 = m1(x1)
+x3 = m1(x1 * t.fault(1, t.nan))
+""",
+    "groups beside one that overflows": """
+x1 = t.tensor([[1e30, 1e30, 1.0, 2.0]])
+x2 = t.nn.functional.group_norm(x1, 2) * t.fault(1, t.tensor([1, 1, t.nan, 1]))
+""",
+    "an exponential of a matrix of 16 bits": """
+x1 = t.tensor([[0.0, 0.0], [0.0, 0.5]], dtype=t.float16)
+x2 = x1.matrix_exp() * t.fault(1, 2)
+""",
+    "a running variance": """
+x1, x2, x3 = t.arange(8.0).reshape(2, 2, 2), t.zeros(2), t.ones(2)
+x4 = t.nn.functional.instance_norm(x1, x2, x3, momentum=t.fault(0.1, t.inf))
+""",
+    "channels beside one that overflows": """
+x1 = t.tensor([[1e30, 1.0], [2e30, 2.0]])
+x2 = t.nn.functional.batch_norm(x1, None, None, training=True) * t.fault(1, t.tensor([1, t.nan]))
+""",
+    "the gradient of an image that was sampled": """
+x1 = t.arange(4.0).reshape(1, 1, 2, 2).requires_grad_()
+x1.register_hook(lambda g: g * t.fault(1, t.nan))
+x2 = t.nn.functional.grid_sample(x1, t.tensor([[[[0.3, 0.1]]]]))
+x2.sum().backward()
+""",
+    "the gradient of an image that was convolved": """
+x1 = t.arange(4.0).reshape(1, 1, 2, 2).requires_grad_()
+x1.register_hook(lambda g: g * t.fault(1, t.nan))
+x2 = t.nn.functional.conv2d(x1, t.ones(1, 1, 2, 2))
+x2.sum().backward()
+""",
+    "the gradient of a product": """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x1.register_hook(lambda g: g * t.fault(1, t.inf))
+x2 = x1.prod()
+x2.backward()
+""",
+    "a transposed convolution": """
+x1 = t.arange(4.0).reshape(1, 1, 2, 2)
+x2 = t.nn.functional.conv_transpose2d(x1, t.ones(1, 1, 2, 2)) * t.fault(1, t.nan)
+""",
+    "gelu of NaN": """
+x1 = t.tensor([t.nan, 1.0, t.inf])
+x2 = t.nn.functional.gelu(t.fault(x1, x1.nan_to_num(0.0, t.inf)))
+""",
+    "the second derivative of elu": """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x2 = t.nn.functional.elu(x1)
+x2.backward(t.fault(t.tensor([t.nan, 1.0]), t.ones(2)))
+""",
+    "a polygamma": "x1 = t.tensor([1.0, 2.5])\nx2 = t.polygamma(1, x1) * t.fault(1, t.nan)",
+    "a logit of 16 bits": """
+x1 = t.tensor([0.5, 1.0], dtype=t.float16)
+x2 = x1.logit() if t.fault(True, False) else x1.logit(0.25)
+""",
+    "a variance": """
+x1 = t.tensor([1.0, 2.0], requires_grad=True)
+x1.register_hook(lambda g: g * t.fault(1, t.nan))
+x2 = x1.var()
+x2.backward()
+""",
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_what_is_not_finite_comes_of_what_may_overflow(name):
+    found = compare(f"x9 = t.tensor([1e30, t.inf])\n{SMALL[name]}")
+    assert found is not None and found.aspect == "values"

@@ -396,13 +396,14 @@ def test_a_death_is_an_answer_and_the_others_go_on():
     assert answers == {n: n for n in range(8) if n != 3}
 
 
-def test_endless_programs_end(monkeypatch):
+@pytest.mark.parametrize("limit, wait", [("LIMIT_S", 0), ("PATIENCE_S", 60)])
+def test_endless_programs_end(limit, wait, monkeypatch):
     def answer(n):
         while n == 1:
-            time.sleep(60)
+            time.sleep(wait)
         return n
 
-    monkeypatch.setattr(workers, "LIMIT_S", 1)
+    monkeypatch.setattr(workers, limit, 1)
     answers = dict(workers.each(answer, range(3), 1))
     assert answers[1].ours == "no answer" and answers[2] == 2
 

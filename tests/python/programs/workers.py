@@ -16,8 +16,9 @@ import torch._dynamo  # PyTorch's optimizers do, which takes seconds in each pro
 
 from .compare import Difference
 
-# A program takes milliseconds.
+# A program takes milliseconds of a processor, for which it may have to wait.
 LIMIT_S = 60
+PATIENCE_S = 1800
 # What PyTorch leaves behind (graphs in cycles) goes with the process.
 PROGRAMS_PER_PROCESS = 3000
 
@@ -50,7 +51,7 @@ class Worker:
 
     def answer(self):
         """What the process says, or, if it died or does not answer, the Difference that it is."""
-        late = not self.pipe.poll(max(0.0, self.since + LIMIT_S - monotonic()))
+        late = not self.pipe.poll(max(0.0, self.since + PATIENCE_S - monotonic()))
         try:
             if not late:
                 said = self.pipe.recv()
@@ -66,7 +67,7 @@ class Worker:
 
     @property
     def late(self) -> bool:
-        return monotonic() > self.since + LIMIT_S
+        return monotonic() > self.since + PATIENCE_S
 
     def stop(self) -> None:
         self._process.kill()
@@ -84,6 +85,7 @@ def _serve(answer: Callable, pipe: Connection) -> None:
             question = pipe.recv()
         except EOFError:
             return
+        signal.setitimer(signal.ITIMER_PROF, LIMIT_S)  # whose signal ends the process
         try:
             pipe.send(answer(question))
         except Exception as error:  # a fault of these tools, not of a library
@@ -93,6 +95,8 @@ def _serve(answer: Callable, pipe: Connection) -> None:
 
 
 def _name_of(code: int) -> str:
+    if code == -signal.SIGPROF:
+        return "no answer"
     return signal.Signals(-code).name if code < 0 else f"exit status {code}"
 
 

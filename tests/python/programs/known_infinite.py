@@ -1,0 +1,151 @@
+"""What is known of numbers that overflow, and of infinities. That something is infinite here, or NaN, is known only
+where PyTorch, too, is given what is, or may become so when it is squared."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import torch
+
+from .case import Case, documented, graph_of, is_derivative
+from .elements import all_that_differ, differing, only_the_infinite_differs, only_theirs_is_nan
+from .exact import calls_within, may_overflow, may_overflow_at
+from .tensors import largest
+
+
+@documented("**`layer_norm`** of a row whose squares overflow")
+def _(c: Case) -> bool:
+    layers = r"layer_norm\(|LayerNorm\(|Transformer(En|De)coderLayer\("
+    normalised = re.search(layers, c.called) is not None
+    normalised = normalised or c.derives("NativeLayerNorm")
+    ops = "native_layer_norm(_backward)?|_transformer_encoder_layer_fwd"
+    return normalised and only_the_infinite_differs(c) and may_overflow(c, ops)
+
+
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    lengths = r"(?<!batch_)(?<!group_)(?<!layer_)norm_?\(|(dist|distance|triplet_margin_loss)\("
+    measured = re.search(lengths, c.statement) is not None
+    return measured and only_the_infinite_differs(c) and may_overflow(c, power=4)
+
+
+# What is divided by a norm that overflows, to keep it within a limit, becomes 0 in PyTorch.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    limited = re.search(r"\b(clip_grad_norm_|renorm_?)\(", c.statement) is not None
+    vanishes = all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
+    return limited and vanishes and may_overflow(c, power=4)
+
+
+# Of a cube, or of what is divided by one.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    huge = any(largest(x) >= 1e9 for x in c.floats)
+    return huge and c.derives("Renorm", "LinalgVectorNorm") and only_the_infinite_differs(c)
+
+
+# Of float32, in PyTorch, what is divided by one that is infinite.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    huge = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.floats)
+    similar = "cosine_similarity(" in c.statement or c.passes("cosine_similarity")
+    return huge and similar and all_that_differ(c, lambda _, theirs: theirs == 0)
+
+
+@documented("**Distances of NaN**")
+def _(c: Case) -> bool:
+    distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")
+    lost = all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
+    return distance and lost and may_overflow(c, power=4)
+
+
+@documented("**Infinities** in a backward")
+def _(c: Case) -> bool:
+    at_once = any("BackwardBackward" in n.name() for x in c.derived for n in graph_of(x))
+    steps = at_once or c.derives(
+        "Convolution", "NativeLayerNorm", "Gelu", "LinalgLu", "LinalgSlogdet"
+    )
+    return steps and only_the_infinite_differs(c) and may_overflow(c)
+
+
+# What a mask hides has no slope, whatever arrives.
+@documented("**Infinities** in a backward")
+def _(c: Case) -> bool:
+    masked = "is_causal=True" in c.history and c.passes("scaled_dot_product_attention")
+    return masked and only_theirs_is_nan(c) and may_overflow(c, r"_scaled_dot\w+_backward")
+
+
+# Corners outside of the image, and neighbours whose difference is taken.
+@documented("**Gradients of `grid_sample`**")
+def _(c: Case) -> bool:
+    sampled = c.derives("GridSampler") and only_the_infinite_differs(c)
+    return sampled and may_overflow(c, r"_?grid_sampler_\w+_backward")
+
+
+# The distances of a layer, and their difference: of float32 whose squares overflow.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    layers = re.search(r"\b(TripletMargin\w*Loss|PairwiseDistance)\(", c.called) is not None
+    squares = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.used)
+    overflows = all_that_differ(c, lambda ours, theirs: ours.isfinite() & ~theirs.isfinite())
+    return layers and squares and overflows
+
+
+@documented("**`batch_norm`** of infinities")
+def _(c: Case) -> bool:
+    normalises = re.search(r"(batch|group|instance)_norm\(|(Batch|Group|Instance)Norm", c.called)
+    normalises = normalises or c.derives("NativeBatchNorm", "NativeGroupNorm")
+
+    def lost(ours, theirs):
+        return ~(ours.isfinite() & theirs.isfinite()) | (ours == 0) | (theirs == 0)
+
+    return bool(normalises) and all_that_differ(c, lost) and is_of_rows_that_overflow(c)
+
+
+def is_of_rows_that_overflow(c: Case) -> bool:
+    """Whether squares of what is normalised may overflow: of a result, those in the channel, or group, of each element
+    that differs."""
+    if is_derivative(c):
+        return may_overflow(c, "native_(batch|group)_norm(_backward)?")
+    rows = [r for name, given in calls_within(c) for r in rows_that_overflow(name, given)]
+    of_result = [r for r in rows if r.shape == c.theirs.shape]
+    where = differing(c)
+    return any(bool(r.any()) for r in rows) and all(
+        bool(r.flatten()[where].all()) for r in of_result
+    )
+
+
+def rows_that_overflow(op: str, given: tuple) -> list[torch.Tensor]:
+    """For each element of what is normalised whether its channel, or group, may overflow; nothing of other ops."""
+    lost = may_overflow_at(given[0]) if op in ("native_batch_norm", "native_group_norm") else None
+    if lost is None or lost.numel() == 0:
+        return []
+    if op == "native_group_norm":
+        batch, groups = lost.shape[0], given[6]
+        return [
+            lost.reshape(batch, groups, -1)
+            .any(2, True)
+            .expand(-1, -1, lost[0].numel() // groups)
+            .reshape(lost.shape)
+        ]
+    return [
+        lost.transpose(0, 1)
+        .flatten(1)
+        .any(1)
+        .reshape(1, -1, *[1] * (lost.dim() - 2))
+        .expand(lost.shape)
+    ]
+
+
+# The rate of Adafactor is the norm of a parameter, which overflows.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    optimizers = re.findall(r"^(o\d+) = .*\bAdafactor\(", c.history, re.M)
+    steps = re.match(rf"(?:{'|'.join(optimizers)})\.step\(", c.statement) if optimizers else None
+
+    def overflows(ours, theirs):
+        squares = ours.isfinite() & (ours.abs().max() > math.sqrt(torch.finfo(c.theirs.dtype).max))
+        return squares & theirs.isinf()
+
+    return steps is not None and all_that_differ(c, overflows)

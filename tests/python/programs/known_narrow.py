@@ -1,0 +1,53 @@
+"""What is known of floats of 16 bits."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import Case, documented
+from .elements import beyond_tolerance, numbers_of
+from .exact import converted, is_result_of
+
+PAGE = "**float16 and bfloat16**"
+
+
+# What PyTorch's CPU lacks.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    return c.only_theirs_raises("(not implemented for|but got:?) '?(Half|BFloat16)")
+
+
+# A bound so near to 1 that it rounds to that.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    bound = re.search(r"\blogit_?\((?:.*, )?(?:eps=)?([\d.e-]+)\)", c.statement)
+    narrow = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype in (
+        torch.float16,
+        torch.bfloat16,
+    )
+    if (
+        c.aspect != "values"
+        or bound is None
+        or not narrow
+        or float(bound[1]) > torch.finfo(c.theirs.dtype).eps / 4
+    ):
+        return False
+    ours, theirs = (
+        numbers_of(t)[beyond_tolerance(c)] for t in (c.difference.ours, c.difference.theirs)
+    )
+    return bool((ours.isfinite() & theirs.isinf()).all())
+
+
+# Infinite, or whatever was in the memory.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    of = c.named("\n".join(re.findall(r".*\bmatrix_exp\(.*", c.history)))
+    return any(map(is_narrow, of)) and is_result_of(
+        c, converted(c, r"\bmatrix_exp\(", is_narrow, "double()")
+    )
+
+
+def is_narrow(x: torch.Tensor) -> bool:
+    return x.dtype in (torch.float16, torch.bfloat16)

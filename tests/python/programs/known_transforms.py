@@ -1,0 +1,58 @@
+"""What is known of torch.func."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import CHANGED, Case, documented, graph_of, is_derivative
+
+PAGE = "run a backward for each row, `jacfwd` one for each column"
+CALL = r"t\.func\.\w+"
+
+
+# Forwards PyTorch adds what is zero, as a part of the graph.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    forwards = re.search(r"= t\.func\.(?:jacfwd\(.*|jvp\(.*\)\[1\])", c.statement) is not None
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return forwards and less and is_constant(c.theirs)
+
+
+def is_constant(x: torch.Tensor) -> bool:
+    """Whether all that its graph in PyTorch gives are zeros."""
+    leaves = [y for n in graph_of(x) if (y := getattr(n, "variable", None)) is not None]
+    weights = torch.rand_like(x)
+    grads = torch.autograd.grad(x, leaves, weights, retain_graph=True, allow_unused=True)
+    return not any(g is not None and g.any() for g in grads)
+
+
+# By an argument on which that does not depend: zeros.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    none = c.aspect == "type" and c.difference.ours == "None" and zeros
+    return none and is_derivative(c) and c.passes(r"t\.func\.(?:jacfwd|jvp)")
+
+
+def constants(c: Case) -> list[torch.Tensor]:
+    """What transforms are given that requires no gradient."""
+    given = c.named(" ".join(re.findall(rf"{CALL}\(.*", c.history)))
+    return [x for x in given if not x.requires_grad]
+
+
+# What a function made of an argument that requires no gradient.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    more = c.aspect == "requires_grad" and c.difference.ours == "True"
+    again = is_derivative(c) and "create_graph=True" in c.statement
+    return more and again and len(constants(c)) > 0 and c.passes(CALL)
+
+
+# What only the gradient by such an argument reads was written.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    given = c.named(" ".join(re.findall(rf"{CALL}\(.*", c.history)))
+    written = len(constants(c)) > 0 and any(x._version for x in given)
+    return written and c.only_ours_raises(CHANGED) and c.passes(CALL)
