@@ -81,6 +81,7 @@ do_pytest() {
     tests/python/test_streams.py tests/python/test_small_spectra.py \
     tests/python/test_cuda_gradients.py tests/python/test_cuda_programs.py \
     tests/python/test_counts.py tests/python/test_sorted_rows.py \
+    tests/python/test_narrow_kernels.py \
     tests/python/test_generation.py tests/python/test_models.py \
     tests/python/test_optim.py tests/examples
   # Alone, since they want all memory, or all devices; 5: both were skipped.

@@ -223,10 +223,8 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::max_pool2d_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::avg_pool2d.number) return device.type == DeviceType::kCuda;
   if (op == op::avg_pool2d_backward.number) return device.type == DeviceType::kCuda;
-  if (op == op::uniform.number) return device.type == DeviceType::kCuda;
   if (op == op::normal.number) return device.type == DeviceType::kCuda;
   if (op == op::bernoulli_each.number) return device.type == DeviceType::kCuda;
-  if (op == op::exponential.number) return device.type == DeviceType::kCuda;
   if (op == op::sum.number) return true;
   if (op == op::mean.number) return true;
   if (op == op::prod.number) return true;
@@ -245,7 +243,6 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::sort.number) return device.type == DeviceType::kCuda;
   if (op == op::order_statistic.number) return device.type == DeviceType::kCuda;
   if (op == op::searchsorted.number) return device.type == DeviceType::kCuda;
-  if (op == op::grid_sample.number) return device.type == DeviceType::kCuda;
   if (op == op::resample.number) return device.type == DeviceType::kCuda;
   if (op == op::remap.number) return true;
   return false;

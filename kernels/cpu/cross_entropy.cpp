@@ -167,19 +167,21 @@ LossSums places_forward(const calls::CrossEntropy& call, const Loss<T>& loss, in
   const int64_t begin = loss.begin(tile), n = loss.end(tile) - begin, step = loss.cut.places;
   const T* const x = data<const T>(call.x) + loss.logit_of(begin);
   T top[kPlaces], rest[kPlaces], smooth[kPlaces], term[kPlaces];
-  for (int64_t j = 0; j < n; ++j) top[j] = Limits<T>::kLowest, rest[j] = smooth[j] = 0;
+  double sum[kPlaces] = {};  // of a class at a time: in float it would lose what many classes add
+  for (int64_t j = 0; j < n; ++j) top[j] = Limits<T>::kLowest;
   for (int64_t c = 0; c < loss.classes; ++c) {
     for (int64_t j = 0; j < n; ++j) top[j] = Largest<T>::apply(top[j], x[c * step + j]);
   }
   for (int64_t c = 0; c < loss.classes; ++c) {
     exp_columns(term, x + c * step, top, n);
-    for (int64_t j = 0; j < n; ++j) rest[j] += term[j];
+    for (int64_t j = 0; j < n; ++j) sum[j] += term[j];
   }
-  for (int64_t j = 0; j < n; ++j) rest[j] = math::log(rest[j]);
+  for (int64_t j = 0; j < n; ++j) rest[j] = math::log(static_cast<T>(sum[j])), sum[j] = 0;
   for (int64_t c = 0; loss.smoothing != T(0) && c < loss.classes; ++c) {
     const T weight = loss.weight_of(c);
-    for (int64_t j = 0; j < n; ++j) smooth[j] += weight * ((top[j] - x[c * step + j]) + rest[j]);
+    for (int64_t j = 0; j < n; ++j) sum[j] += weight * ((top[j] - x[c * step + j]) + rest[j]);
   }
+  for (int64_t j = 0; j < n; ++j) smooth[j] = static_cast<T>(sum[j]);
   LossSums sums = {0, 0};
   finish_rows(call, loss, begin, n, x, top, rest, smooth, &sums);
   return sums;

@@ -54,7 +54,8 @@ int32_t convert(const dt_stream* stream, const dt_view& y, const dt_view& x) {
 
 constexpr int kConvertThreads = 256, kConvertElements = 8;  // of a thread
 
-// Elements in a packet: no access of the wider type is apart from the next thread's.
+// Elements in a packet: as many as make the wider type's accesses, of 16 bytes at most, lie one
+// after the other in a warp.
 __host__ __device__ constexpr int convert_width(int64_t to_bytes, int64_t from_bytes) {
   return to_bytes == 8 || from_bytes == 8 ? 2 : 4;
 }

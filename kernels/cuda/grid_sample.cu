@@ -18,7 +18,7 @@ __global__ void __launch_bounds__(kSampleThreads)
   const Int n = sampler.by_places(place), i = place - n * sampler.places;
   const Here here(sampler, place);
   Int offset[Here::kCount];
-  Widened<T> weight[Here::kCount];
+  T weight[Here::kCount];
 #pragma unroll
   for (int k = 0; k < Here::kCount; ++k)
     offset[k] = here.offset(sampler, k), weight[k] = here.weight(k);
@@ -29,11 +29,11 @@ __global__ void __launch_bounds__(kSampleThreads)
       if (first + c >= sampler.channels) break;
       const Int channel = n * sampler.channels + first + c;
       const T* const plane = x + channel * sampler.plane;
-      Widened<T> sum = 0;
+      T sum = 0;
 #pragma unroll
       for (int k = 0; k < Here::kCount; ++k)
-        sum += weight[k] * (offset[k] < 0 ? 0 : static_cast<Widened<T>>(plane[offset[k]]));
-      y[channel * sampler.places + i] = static_cast<T>(sum);
+        sum += weight[k] * (offset[k] < 0 ? T(0) : plane[offset[k]]);
+      y[channel * sampler.places + i] = sum;
     }
   }
 }
@@ -94,7 +94,7 @@ int32_t run_grid_gradient(const dt_stream* stream, const calls::GridSampleBackwa
 }  // namespace
 
 int32_t kernels::grid_sample(const dt_stream* stream, const calls::GridSample& call) {
-  return visit_stored_floating(call.y.dtype, [&](auto type) {
+  return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return is_small_sampling(call.x, call.grid, call.y) ? run_sample<T, int32_t>(stream, call)
                                                         : run_sample<T, int64_t>(stream, call);

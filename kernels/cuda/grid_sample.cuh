@@ -16,7 +16,7 @@ constexpr int kSampleChannels = 4;  // of a thread, for which a place's taps are
 template <class T, class Int>
 struct Sampler {
   const T* grid;
-  sampling::GridDim<Widened<T>> axes[kSampledDims];
+  sampling::GridDim<T> axes[kSampledDims];
   Int images, channels, plane, places;
   Divider<Int> by_places;
 
@@ -72,17 +72,16 @@ struct Place {
   static constexpr int kEach = kReach == 0 ? 1 : 2 * kReach;
   static constexpr int kCount = kDims == 3 ? kEach * kEach * kEach : kEach * kEach;
 
-  using Real = Widened<T>;
-  sampling::Taps<Real> of[kDims];
+  sampling::Taps<T> of[kDims];
 
   // The grid's first coordinate is that of the last dimension.
   __device__ __forceinline__ Place(const Sampler<T, Int>& sampler, int64_t place) {
 #pragma unroll
     for (int d = 0; d < kDims; ++d) {
-      sampling::GridDim<Real> axis = sampler.axes[d];
+      sampling::GridDim<T> axis = sampler.axes[d];
       axis.reach = kReach;
       axis.of_volume = kDims == 3;
-      of[d] = axis.taps(static_cast<Real>(sampler.grid[place * kDims + kDims - 1 - d]));
+      of[d] = axis.taps(sampler.grid[place * kDims + kDims - 1 - d]);
     }
   }
   // In a plane; -1: none.
@@ -96,8 +95,8 @@ struct Place {
     return offset;
   }
   // The weight of a tap, or its derivative along dimension `sloped`.
-  __device__ __forceinline__ Real weight(int k, int sloped = -1) const {
-    Real weight = 1;
+  __device__ __forceinline__ T weight(int k, int sloped = -1) const {
+    T weight = 1;
 #pragma unroll
     for (int d = 0; d < kDims; ++d, k /= kEach)
       weight *= d == sloped ? of[d].slope[k % kEach] : of[d].weight[k % kEach];

@@ -27,7 +27,7 @@ __device__ __forceinline__ KeyOf<T> key_of(T x) {
     const T element = static_cast<T>(number);
     Word bits;
     memcpy(&bits, &element, sizeof bits);
-    return bits & kSign ? ~bits : bits | kSign;
+    return static_cast<Word>(bits & kSign ? ~bits : bits | kSign);
   } else if constexpr (kIsBool<T>) {
     return x ? 1 : 0;
   } else {

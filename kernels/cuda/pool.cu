@@ -450,27 +450,27 @@ int32_t run_avg_pool_backward(const dt_stream* stream, const calls::AvgPool2dBac
 
 int32_t kernels::max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call) {
   return visit_stored_number(call.y.dtype, [&](auto type) {
-    return run_max_pool<Stored<typename decltype(type)::type>>(stream, call);
+    return run_max_pool<typename decltype(type)::type>(stream, call);
   });
 }
 
 int32_t kernels::max_pool2d_backward(const dt_stream* stream,
                                      const calls::MaxPool2dBackward& call) {
   return visit_stored_floating(call.gx.dtype, [&](auto type) {
-    return run_max_pool_backward<Stored<typename decltype(type)::type>>(stream, call);
+    return run_max_pool_backward<typename decltype(type)::type>(stream, call);
   });
 }
 
 int32_t kernels::avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call) {
   return visit_stored_floating(call.y.dtype, [&](auto type) {
-    return run_avg_pool<Stored<typename decltype(type)::type>>(stream, call);
+    return run_avg_pool<typename decltype(type)::type>(stream, call);
   });
 }
 
 int32_t kernels::avg_pool2d_backward(const dt_stream* stream,
                                      const calls::AvgPool2dBackward& call) {
   return visit_stored_floating(call.gx.dtype, [&](auto type) {
-    return run_avg_pool_backward<Stored<typename decltype(type)::type>>(stream, call);
+    return run_avg_pool_backward<typename decltype(type)::type>(stream, call);
   });
 }
 

@@ -282,7 +282,7 @@ int32_t draw(const dt_stream* stream, const Call& call, const Maker& maker) {
 }  // namespace
 
 int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
-  return visit_floating(compute_of(call.y.dtype), [&](auto type) {
+  return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     const Uniform<T> maker = {static_cast<T>(call.low), static_cast<T>(call.high - call.low)};
     return draw(stream, call, maker);
@@ -290,7 +290,7 @@ int32_t kernels::uniform(const dt_stream* stream, const calls::Uniform& call) {
 }
 
 int32_t kernels::exponential(const dt_stream* stream, const calls::Exponential& call) {
-  return visit_floating(compute_of(call.y.dtype), [&](auto type) {
+  return visit_floating(call.y.dtype, [&](auto type) {
     using T = typename decltype(type)::type;
     return draw(stream, call, Exponential<T>{static_cast<T>(call.lambd)});
   });

@@ -16,6 +16,17 @@ WINDOWS = [
     ((2, 4), {"stride": (1, 3)}),
 ]
 SIZES = [{"scale_factor": 2}, {"size": (11, 5)}]
+needs_gpu = pytest.mark.skipif(
+    not dt.cuda.is_available(), reason=f"CUDA: {dt.cuda.why_unavailable()}"
+)
+
+
+@pytest.fixture(autouse=True, params=["cpu", pytest.param("cuda", marks=needs_gpu)])
+def device(request):
+    """Where all of dumbtorch's tensors are."""
+    dt.set_default_device(request.param)
+    yield request.param
+    dt.set_default_device("cpu")
 
 
 def given(dtype, *shape):

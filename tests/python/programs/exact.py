@@ -161,10 +161,10 @@ def calls_within(c: Case) -> list[tuple[str, tuple]]:
 
 
 def operands_within(c: Case, ops: str = r"\w+") -> list[torch.Tensor]:
-    """The floats that these ops are given there."""
+    """The floats that these ops are given there; those without a memory, of which PyTorch asks sizes alone, are not."""
     calls = [given for name, given in calls_within(c) if re.fullmatch(ops, name)]
-    leaves = torch.utils._pytree.tree_leaves(calls)
-    return [x for x in leaves if isinstance(x, torch.Tensor) and x.is_floating_point()]
+    tensors = [x for x in torch.utils._pytree.tree_leaves(calls) if isinstance(x, torch.Tensor)]
+    return [x for x in tensors if x.is_floating_point() and not x.is_meta]
 
 
 def may_overflow(c: Case, ops: str = r"\w+", power: int = 2) -> bool:

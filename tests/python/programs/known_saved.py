@@ -404,6 +404,19 @@ def _(c: Case) -> bool:
     return c.only_theirs_raises(CHANGED + r"\[torch\.\w+Tensor \[(.*, )?0[],]")
 
 
+# Of nothing, nothing is kept.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    alone = [is_kept_by_pytorch_alone(c, n, what) or is_of_nothing(n) for n, what in c.forgotten]
+    return len(alone) > 0 and all(alone) and c.only_theirs_raises(SECOND_TIME)
+
+
+def is_of_nothing(node: Node) -> bool:
+    """Whether an operand that its gradient goes to has no elements."""
+    ends = [n for n, _ in node.next_functions if n]
+    return any(0 in x.shape for n in ends for x in n._input_metadata)
+
+
 # The gradient of a bias that PyTorch adds apart.
 @documented(KEEPS)
 def _(c: Case) -> bool:

@@ -77,6 +77,13 @@ x3 = t.nn.functional.linear(x1, t.ones(3, 1), bias=x2)
 x3.sum().backward()
 x4, = t.autograd.grad(x3.mean(), [x2])
 """,
+    "the loss of no rows, whose derivative was gone through": """
+x1 = t.zeros((0, 1)).requires_grad_()
+x2 = t.nn.functional.cross_entropy(x1, t.zeros((0,), dtype=t.int64))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.sum().backward()
+x2.backward()
+""",
     "images of nothing that are shuffled, and volumes of no channels with statistics": """
 x1 = t.zeros((2, 4, 2, 0)).requires_grad_()
 x2 = t.nn.PixelShuffle(2)(x1)
