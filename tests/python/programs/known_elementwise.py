@@ -193,7 +193,7 @@ def logcumsumexp_by_sums(input: torch.Tensor, dim: int) -> torch.Tensor:
 # At NaN, depending on the element's place in a vector.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    names = ("Hardtanh", "Hardshrink", "Softshrink", "Hardswish")
+    names = ("Hardtanh", "Hardshrink", "Softshrink", "Hardswish", "Elu", "Celu")
     steps = [n for x in c.derived for n in graph_of(x) if n.name().startswith(names)]
     there = any(bool(x.isnan().any()) for x in c.floats)
     at_nan = there and any(keeps(n, lambda x: bool(x.isnan().any())) for n in steps)

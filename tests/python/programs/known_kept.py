@@ -209,3 +209,10 @@ def _(c: Case) -> bool:
     went = {n for earlier in earlier_derivatives(c) for x in earlier.derived for n in graph_of(x)}
     nodes = went & {n for x in c.derived for n in graph_of(x) if n.name().startswith(steps)}
     return any(c.asked is None or not c.asked.isdisjoint(graph_behind(n)) for n in nodes)
+
+
+# The derivative of renorm shares its norms.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    again = "create_graph=True" in c.history and c.derives("Renorm")
+    return again and c.only_ours_raises(SECOND_TIME)

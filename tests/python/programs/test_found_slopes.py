@@ -27,6 +27,22 @@ x2.sum().backward()
 x3 = (x1 * 1).renorm_(2, 0, 0.0)
 x3.square().sum().backward()
 """,
+    "what the derivative of renorm has forgotten": """
+x1 = t.tensor([[[0.0]]], requires_grad=True)
+x2 = x1.renorm(1, 0, 0.0)
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.backward()
+x2.backward()
+""",
+    "the slope of elu at NaN, by place": """
+x1 = t.arange(34.0).requires_grad_()
+x2 = t.atanh(x1)
+x3 = t.nn.functional.elu(x2)
+x3.sum().backward()
+x4 = t.full((35,), t.nan, requires_grad=True)
+x5 = t.nn.functional.celu(x4) + t.nn.functional.selu(x4)
+x5.sum().backward()
+""",
     "the mean of nothing but NaN has no slope": """
 x1 = t.tensor([[t.nan, t.nan], [1.0, t.nan]], requires_grad=True)
 x1.nanmean(1).sum().backward()
