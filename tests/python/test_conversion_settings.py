@@ -114,10 +114,91 @@ def test_a_parameter_that_cannot_be_swapped(way, refusals):
         pytest.skip("only where tensors are swapped")
 
     def run(t):
-        x = t.nn.Linear(1, 1)
-        kept = weakref.ref(x.weight)
+        x = t.nn.Sequential(t.nn.Linear(1, 1))
+        kept = weakref.ref(x[0].weight)
         x.double()
         del kept
 
     mine, theirs = refusals(run, RuntimeError)
+    assert mine == theirs
+
+
+@pytest.fixture
+def swapping():
+    """Modules of both libraries swap their tensors."""
+    for t in (dt, torch):
+        settings_of(t).set_swap_module_params_on_conversion(True)
+    yield
+    for t in (dt, torch):
+        settings_of(t).set_swap_module_params_on_conversion(False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.double(), lambda x: x.load_state_dict(x.state_dict()),
+        lambda x: x.load_state_dict(x.state_dict(), assign=True),
+    ],
+)  # fmt: skip
+def test_a_graph_of_before_the_swap_is_refused(change, swapping, both):
+    def run(t):
+        x = t.nn.Linear(2, 1)
+        y = x(t.ones(2, 2))
+        change(x)
+        with pytest.raises(RuntimeError) as refused:
+            y.sum().backward()
+        del y
+        x.double()(t.ones(2, 2, dtype=t.float64)).sum().backward()
+        return str(refused.value), x.bias.grad.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def loaded(t, module_load, **options):
+    """A layer whose weight, which is frozen, loads itself by a function; what was said of it."""
+
+    class Own(t.nn.Parameter):
+        def module_load(self, other, assign=False):
+            return module_load(t, self, other)
+
+    x = t.nn.Linear(2, 1)
+    x.weight = Own(t.zeros(1, 2), requires_grad=False)
+    values = {"weight": t.nn.Parameter(t.ones(1, 2)), "bias": t.nn.Parameter(t.ones(1))}
+    try:
+        x.load_state_dict(values, **options)
+        said = ""
+    except RuntimeError as error:
+        said = str(error).replace("dumbtorch.", "torch.")
+    return x.weight.requires_grad, x.weight.tolist(), x.bias.tolist(), said
+
+
+LOADS = {
+    "parameter": lambda t, x, other: t.nn.Parameter(other.detach()),
+    "tensor": lambda t, x, other: other.detach(),
+    "other": lambda t, x, other: other,
+    "self": lambda t, x, other: x,
+}
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_modules_load_by_a_way_of_their_own(name, swapping, both):
+    mine, theirs = both(lambda t: loaded(t, LOADS[name]))
+    assert mine == theirs
+
+
+def test_an_assigned_parameter_stays_frozen(both):
+    mine, theirs = both(lambda t: loaded(t, LOADS["tensor"], assign=True))
+    assert mine == theirs
+
+
+def test_a_tensor_that_cannot_be_written(both):
+    def run(t):
+        x = t.nn.Linear(2, 2)
+        x.bias = t.nn.Parameter(t.zeros(1).expand(2))
+        with pytest.raises(RuntimeError) as refused:
+            x.load_state_dict({"weight": t.ones(2, 2), "bias": t.ones(2)})
+        return x.weight.tolist(), str(refused.value).partition("exception occurred")[0]
+
+    mine, theirs = both(run)
     assert mine == theirs

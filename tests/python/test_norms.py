@@ -97,9 +97,11 @@ def test_instance_norm_takes_an_eps_of_0(both, same):
     assert ours_refused == theirs_refused
 
 
-@pytest.mark.parametrize("size, channels", [(5, 3), (7, 4), (3, 2)])
+@pytest.mark.parametrize("size, channels", [(5, 3), (7, 4), (3, 2), (4, 2), (6, 3), (2, 1)])
 def test_cross_map_lrn(size, channels, torch, same):
-    """PyTorch's values where it takes no channel away again, and the gradient of its LocalResponseNorm."""
+    """PyTorch's values where it takes no channel away again, and the gradient of its LocalResponseNorm, whose even
+    windows are other ones."""
+    odd = size - 1 + size % 2
 
     def run(layer, t):
         x = (t.arange(2 * channels * 4.0).view(2, channels, 2, 2) / 7).requires_grad_()
@@ -110,7 +112,7 @@ def test_cross_map_lrn(size, channels, torch, same):
     mine = run(dt.nn.CrossMapLRN2d(size, 0.1, 0.6, 2), dt)
     theirs = torch.nn.CrossMapLRN2d(size, 0.1, 0.6, 2)
     same(mine[0], run(theirs, torch)[0])
-    same(mine, run(torch.nn.LocalResponseNorm(size, 0.1, 0.6, 2), torch))
+    same(mine, run(torch.nn.LocalResponseNorm(odd, 0.1 * odd / size, 0.6, 2), torch))
     assert repr(dt.nn.CrossMapLRN2d(size)) == repr(torch.nn.CrossMapLRN2d(size))
 
 

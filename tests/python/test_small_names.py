@@ -259,6 +259,7 @@ def test_functions(text, both, same):
         "t.broadcast_shapes((2,), (-1,))", "t.broadcast_shapes((4, 1, 2), (3, 1), 2)", "t.broadcast_shapes()",
         "t.broadcast_shapes((1.5,))", "t.broadcast_shapes((2, 2), (3, 1, 2), (3, 4, 2))",
         "t.use_deterministic_algorithms(False, warn_only=1)", "t.set_num_interop_threads('a')",
+        "t.set_warn_always(1)", "t.set_warn_always(None)",
     ],
 )  # fmt: skip
 def test_small_parts_and_their_sentences(text, both, same):

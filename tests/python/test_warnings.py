@@ -58,6 +58,23 @@ def test_layers_of_losses(name, both):
     assert mine == theirs
 
 
+@pytest.mark.parametrize(
+    "text", ["t.range(1, 3)", "t.chain_matmul(x, x)", "x[v.byte()]", "t.meshgrid(v, v)"]
+)
+def test_two_calls(text, both):
+    """Warn each or once, but for what other tests had warned of before."""
+
+    def run(t):
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                eval(text, {"t": t, "x": t.ones(2, 2), "v": t.ones(2)})
+        return len(seen) == 2
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
 def test_once_per_process(both):
     def run(t):
         with warnings.catch_warnings(record=True) as seen:

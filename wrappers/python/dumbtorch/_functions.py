@@ -10,7 +10,7 @@ from ._out import into
 from ._runtime import placed
 from ._types import Size, float64
 from ._types import device as Device
-from ._warning import warn_once
+from ._warning import warn_each, warn_once
 
 
 def is_inference(input):
@@ -45,8 +45,7 @@ def range(
     requires_grad=False,
 ):
     """arange with the end in it, of floats unless another dtype is named."""
-    warn_once(
-        "range",
+    warn_each(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
     )

@@ -142,6 +142,8 @@ def set_num_interop_threads(n: int) -> None:
 
 def set_warn_always(b: bool) -> None:
     """Whether what is warned of once per process is warned of each time."""
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
     _warning.always = b
 
 

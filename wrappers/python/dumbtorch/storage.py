@@ -236,6 +236,7 @@ def _cast_to(dtype: _dtype):
 
 for _kind in DTYPE.objects.values():
     setattr(TypedStorage, _kind.word.lower(), _cast_to(_kind))
+del _kind
 
 
 TYPES = {dtype: _named(dtype) for dtype in DTYPE.objects.values()}

@@ -17,6 +17,7 @@ for _name, _function in _ops.NAMESPACES["functional"].items():
     if _function.__name__ != _name:  # Python's errors tell it, and files of modules
         _function.__name__ = _function.__qualname__ = _name
         _function.__module__ = __name__
+del _name, _function
 
 globals().update(_ops.NAMESPACES["functional"])
 

@@ -17,7 +17,7 @@ from ..._type_info import typename
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import Hooks, RemovableHandle
-from ...utils.swap import swap_tensors
+from ...utils.swap import replace, swap_tensors
 from ..parameter import Buffer, Parameter, is_lazy
 from .calls import (  # noqa: F401  where PyTorch has those of all modules
     CallHooks,
@@ -358,7 +358,7 @@ class Module(StateDict):
         for module in self.modules() if recurse else (self,):
             for name, p in module._parameters.items():
                 if p is not None:
-                    module._parameters[name] = _convert(p, function, f"{self._get_name()}.{name}")
+                    module._parameters[name] = _convert(p, function, module, name)
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = _converted(buffer, function)
@@ -488,13 +488,13 @@ def _converted(buffer, function):
     return value
 
 
-def _convert(p: Parameter, function, place: str) -> Parameter:
+def _convert(p: Parameter, function, module: Module, name: str) -> Parameter:
     """The parameter of function(p), which is p itself unless `__future__` says otherwise."""
     with no_grad():
         value = function(p)
         grad = p.grad
     if _future.get_swap_module_params_on_conversion():
-        return _swapped(p, grad, value, function, place)
+        return _swapped(p, grad, value, function, module, name)
     if _future.get_overwrite_module_params_on_conversion():
         out = Parameter(value, p.requires_grad)
         if grad is not None:
@@ -517,11 +517,11 @@ def _gradient(grad, function):
         return function(grad).requires_grad_(grad.requires_grad)
 
 
-def _swapped(p: Parameter, grad, value, function, place: str) -> Parameter:
+def _swapped(p: Parameter, grad, value, function, module: Module, name: str) -> Parameter:
     try:
-        swap_tensors(p, Parameter(value, p.requires_grad))
+        replace(p, Parameter(value, p.requires_grad))
     except RuntimeError as error:
-        raise RuntimeError(f"_apply(): Couldn't swap {place}") from error
+        raise RuntimeError(f"_apply(): Couldn't swap {module._get_name()}.{name}") from error
     if grad is not None:
         swap_tensors(grad, _gradient(grad, function))
         p.grad = grad

@@ -15,7 +15,7 @@ from ... import __future__ as _future
 from ..._tensor import Tensor
 from ...autograd.grad_mode import no_grad
 from ...utils.hooks import Hooks, RemovableHandle, add_hook, hooks_of
-from ...utils.swap import swap_tensors
+from ...utils.swap import replace
 from ..parameter import Parameter, is_lazy
 
 
@@ -129,11 +129,12 @@ class StateDict:
         loading = _Loading(state_dict, [])
         metadata = getattr(state_dict, "_metadata", None) or {}
         _walk(self, loading, metadata, assign, keys, errors, hooks)
-        if not hooks:
-            errors = [*_complaints(keys, strict), *errors]
+        complaints = [] if hooks else _complaints(keys, strict)
+        if complaints or errors:
+            raise self._load_error([*complaints, *errors])
+        _write(loading.writes)
         if errors:
             raise self._load_error(errors)
-        _write(loading.writes)
         for module, hook in hooks:
             if hook(module, keys) is not None:
                 raise AssertionError(
@@ -170,7 +171,8 @@ class StateDict:
                 error_msgs.append(misfit)
                 continue
             assign = local_metadata.get("assign_to_params_buffers", False)
-            writes.append(partial(_load, self, name, tensor, value, assign))
+            load = partial(_load, self, name, tensor, value, assign)
+            writes.append(partial(_try, load, key, tensor, value, error_msgs))
         extra, at_once = prefix + _EXTRA, False
         if type(self).set_extra_state is not StateDict.set_extra_state:
             if extra in state_dict:
@@ -298,17 +300,36 @@ def _misfit(name: str, tensor, value) -> str:
     return ""
 
 
+def _try(load, key: str, tensor, value, errors: list[str]) -> None:
+    try:
+        load()
+    except Exception as error:
+        action = "swapping" if _future.get_swap_module_params_on_conversion() else "copying"
+        errors.append(
+            f'While {action} the parameter named "{key}", whose dimensions in the model are {tensor.shape} and whose '
+            f"dimensions in the checkpoint are {value.shape}, an exception occurred : {error.args}."
+        )
+
+
 def _load(module, name: str, tensor, value, assign: bool) -> None:
     if _future.get_swap_module_params_on_conversion():
         new = tensor.module_load(value, assign=assign)
-        if isinstance(tensor, Parameter) and not isinstance(new, Parameter):
-            new = Parameter(new, tensor.requires_grad)
-        swap_tensors(tensor, new)
+        if new is value or new is tensor:
+            raise RuntimeError(
+                "module_load returned one of self or other, please .detach() the result if returning one of the "
+                "inputs in module_load"
+            )
+        replace(tensor, _parameter(new, tensor) if isinstance(tensor, Parameter) else new)
     elif not assign:
         tensor.copy_(value)
     elif name in module._parameters:
-        module._parameters[name] = (
-            value if isinstance(value, Parameter) else Parameter(value, tensor.requires_grad)
-        )
+        module._parameters[name] = _parameter(value, tensor)
     else:
         module._buffers[name] = value
+
+
+def _parameter(value, like) -> Parameter:
+    """The value as a parameter that is trained if the one in whose place it comes is."""
+    if isinstance(value, Parameter):
+        return value.requires_grad_(like.requires_grad)
+    return Parameter(value, like.requires_grad)
