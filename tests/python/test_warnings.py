@@ -59,7 +59,8 @@ def test_layers_of_losses(name, both):
 
 
 @pytest.mark.parametrize(
-    "text", ["t.range(1, 3)", "t.chain_matmul(x, x)", "x[v.byte()]", "t.meshgrid(v, v)"]
+    "text",
+    ["t.range(1, 3)", "t.chain_matmul(x, x)", "x[v.byte()]", "t.meshgrid(v, v)", "v.T"],
 )
 def test_two_calls(text, both):
     """Warn each or once, but for what other tests had warned of before."""

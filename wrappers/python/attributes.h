@@ -196,13 +196,23 @@ static const char kReversed[] =
 static const char kOfNumber[] =
     "Tensor.T is deprecated on 0-D tensors. This function is the identity in these cases.";
 
+/* By Python's warn_once, which knows what was warned of and set_warn_always. */
+static int warn_once(const char* sentence) {
+  PyObject* const module = PyImport_ImportModule("dumbtorch._warning");
+  PyObject* const done =
+      module ? PyObject_CallMethod(module, "warn_once", "ssi", sentence, sentence, 2) : NULL;
+  Py_XDECREF(module);
+  Py_XDECREF(done);
+  return done ? 0 : -1;
+}
+
 static PyObject* get_reversed(PyObject* self, void* unused) {
   (void)unused;
   int64_t dims[DT_TENSOR_MAX_DIMS], n = 0;
   dt_tensor* out = NULL;
   if (dt_tensor_dim(handle_of(self), &n)) return raise_last_error();
   const char* const odd = n == 2 ? NULL : n ? kReversed : kOfNumber;
-  if (odd && PyErr_WarnEx(PyExc_UserWarning, odd, 1)) return NULL;
+  if (odd && warn_once(odd)) return NULL;
   for (int64_t i = 0; i < n; i++) dims[i] = n - 1 - i;
   (void)!dt_permute(handle_of(self), dims, n, &out);
   return adopt_handle(tensor_type, out);
