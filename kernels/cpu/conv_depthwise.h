@@ -113,7 +113,7 @@ inline void depthwise_pixels(const Correlation<T>& k, const T* x, const T* weigh
 
 // What the next pixels of a row see and these do not, and where they are written, of as many
 // channels as depthwise_pixels takes: so many short streams are not foreseen.
-// Inlined at once: a call of a function that only fetches has no effect that a compiler would keep.
+// Inlined at once: the compiler leaves out calls of a function that only fetches.
 template <class T, int kVectors, int kPixels>
 __attribute__((always_inline)) inline void fetch_next_pixels(const Correlation<T>& k,
                                                              const T* newest, T* y) {
@@ -121,8 +121,8 @@ __attribute__((always_inline)) inline void fetch_next_pixels(const Correlation<T
   const int64_t x_pixel = k.cols.in_step * k.x.w_step, y_pixel = k.cols.out_step * k.y.w_step;
   DT_UNROLL
   for (int64_t c = 0; c < kWidth; c += kLine) {
-    for (int64_t r = 0; r < k.rows.in_step; ++r) {
-      for (int64_t q = 0; q < k.cols.in_step; ++q) {
+    for (int64_t r = 0; r < min(k.rows.in_step, k.rows.taps); ++r) {
+      for (int64_t q = 0; q < min(k.cols.in_step, k.cols.taps); ++q) {
         const T* const from = newest + q * k.x.w_step - r * k.x.h_step + c;
         DT_UNROLL
         for (int p = 0; p < kPixels; ++p) __builtin_prefetch(from + (kPixels + p) * x_pixel);

@@ -21,15 +21,8 @@ Dims padded_sizes(const Dims& volume, const Depth& depth) {
   return sizes;
 }
 
-// [N, windows, C, H, W]: what a tap of each window touches.
-Tensor touched(const Tensor& padded, const Depth& depth, int64_t tap, int64_t windows) {
-  const int64_t first = tap * depth.dilation;
-  return swap_depth(
-      slice(padded, 2, first, first + (windows - 1) * depth.stride + 1, depth.stride));
-}
-
-// [N, windows, C, taps, H, W]: the same of all taps, to be read.
-Tensor touched_by_all(const Tensor& padded, const Depth& depth, const Dims& sizes) {
+// [N, windows, C, taps, H, W]: what the taps of each window touch. Several may touch the same.
+Tensor touched(const Tensor& padded, const Depth& depth, const Dims& sizes) {
   const Dims& s = padded.strides();
   return as_strided(padded, sizes,
                     Dims{s[0], s[2] * depth.stride, s[1], s[2] * depth.dilation, s[3], s[4]},
@@ -66,7 +59,7 @@ Tensor join_frames(const Tensor& volume, const Depth& depth) {
     const Tensor padded =
         beside == 0 ? volume : constant_pad_nd(volume, Dims{0, 0, 0, 0, beside, beside});
     const Tensor taps = by_tap(y, depth, n[0], windows);
-    copy_(taps, touched_by_all(padded, depth, taps.sizes()));
+    copy_(taps, touched(padded, depth, taps.sizes()));
   }
   return record("JoinFramesBackward0", y, {volume}, [depth, sizes = n](BackwardCall& b) {
     b.results[0] = spread_frames(b.grad(), depth, sizes);
@@ -80,8 +73,8 @@ Tensor spread_frames(const Tensor& joined, const Depth& depth, const Dims& sizes
     const int64_t windows = depth.windows(sizes[2]);
     const Tensor taps = by_tap(joined, depth, sizes[0], windows);
     const Tensor padded = zeros(padded_sizes(sizes, depth), joined.dtype(), joined.device());
-    for (int64_t k = 0; k < depth.taps; ++k)
-      add_(touched(padded, depth, k, windows), select(taps, 3, k));
+    const Tensor places = touched(padded, depth, taps.sizes());
+    for (int64_t k = 0; k < depth.taps; ++k) add_(select(places, 3, k), select(taps, 3, k));
     y = depth.padding == 0
             ? padded
             : clone(narrow(padded, 2, depth.padding, sizes[2]), MemoryFormat::kContiguous);
