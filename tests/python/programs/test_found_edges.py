@@ -57,6 +57,12 @@ x4.square().sum().backward(retain_graph=True)
 x5, x6 = t.autograd.grad(x4.square().sum(), [x1, x3], create_graph=True)
 x7 = t.nn.functional.grid_sample(x1[:, :, 0], x2.reshape(1, 5, 1, 3)[..., :2], align_corners=True)
 """,
+    "nothing whose channels are shuffled": """
+m1 = t.nn.ChannelShuffle(1)
+x1 = t.zeros((0, 0, 0)).requires_grad_()
+x2 = m1(x1)
+x2.sum().backward()
+""",
     "hooks of what LU factors solve": """
 x1 = t.tensor([[1.0, 2.0, -1.0], [0.5, -1.0, 2.0], [3.0, 1.0, 0.25]], dtype=t.float64)
 x2, x3 = t.linalg.lu_factor(x1)
