@@ -68,13 +68,8 @@ class Tensor(TensorNames):
     def is_complex(self) -> bool:
         return False
 
-    @property
-    def _base(self) -> Tensor | None:
-        """What a view is a view of."""
-        return _ops.tensor_base(self)
-
     def _is_view(self) -> bool:
-        return _ops.tensor_base(self) is not None
+        return self._base is not None
 
     @property
     def _version(self) -> int:
