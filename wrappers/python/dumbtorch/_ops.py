@@ -7349,13 +7349,15 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
     return wrap_or(out, input)
 
 
-def linalg_cross(input, other, *, dim=-1, out=None):
+def linalg_cross(input, other, *, dim=-1, axis=None, out=None):
     """Cross product of vectors of three elements.
 
     Args:
         other: The second factor.
         dim: A dimension of size 3.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, linalg_cross, input, other, dim=dim)
     try:
@@ -7365,7 +7367,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     return wrap(out)
 
 
-def linalg_vecdot(x, y, *, dim=-1, out=None):
+def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
     """Inner products of vectors along a dimension.
 
     Args:
@@ -7373,6 +7375,8 @@ def linalg_vecdot(x, y, *, dim=-1, out=None):
         y: The second vectors.
         dim: The dimension.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, linalg_vecdot, x, y, dim=dim)
     try:
@@ -7382,7 +7386,7 @@ def linalg_vecdot(x, y, *, dim=-1, out=None):
     return wrap(out)
 
 
-def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Vector norm: (sum |x|^ord)^(1/ord).
 
     Args:
@@ -7392,6 +7396,10 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     if out is not None:
         return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7403,7 +7411,7 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
     return wrap(out)
 
 
-def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Norm of matrices. Python's 'nuc' is nuclear_norm.
 
     Args:
@@ -7414,6 +7422,10 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     if out is not None:
         return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7446,7 +7458,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None
     return wrap(out)
 
 
-def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
+def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """vector_norm of vectors, matrix_norm of matrices.
 
     Args:
@@ -7455,6 +7467,10 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=Non
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     if out is not None:
         return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
