@@ -1,6 +1,7 @@
 """autograd.functional, torch.func, checkpoint and the smaller names of autograd, against PyTorch's."""
 
 import collections
+import contextlib
 
 import dumbtorch as dt
 import pytest
@@ -381,8 +382,39 @@ def test_checkpoint_refuses_what_it_cannot(torch):
     (g,) = dt.autograd.grad(y.sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         g.sum().backward()
-    with pytest.raises(NotImplementedError, match="context_fn"):
-        dt.utils.checkpoint.checkpoint(lambda a: a, x, context_fn=lambda: None)
+
+
+def test_regions_of_a_checkpoint(both):
+    def run(t):
+        told = []
+
+        @contextlib.contextmanager
+        def region(name):
+            told.append(name)
+            yield
+            told.append(f"end of {name}")
+
+        def regions():
+            told.append("asked")
+            return region("call"), region("again")
+
+        def function(a):
+            told.append(f"function with {'a' if t.is_grad_enabled() else 'no'} graph")
+            return a * a
+
+        x = t.tensor([3.0], requires_grad=True)
+        for grad in (True, False):
+            with t.set_grad_enabled(grad):
+                y = t.utils.checkpoint.checkpoint(
+                    function, x, use_reentrant=False, context_fn=regions, early_stop=False
+                )
+            told.append("backward")
+            if grad:
+                y.backward()
+        return told, x.grad.tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs
 
 
 # Functions of x and y that strict mode refuses, or not: constant, without one input, linear, squared, cubic.

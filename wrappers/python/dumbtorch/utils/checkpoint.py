@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 from .. import _ops
 from .._tensor_type import TensorBase
@@ -65,8 +65,8 @@ def checkpoint(
     early_stop=True, preserve_rng_state=True, **kwargs,
 ):  # fmt: skip
     """function(*args, **kwargs), whose intermediate results are computed again in backward, with the same
-    random numbers and in the same regions of autocast. It may return tensors in lists, tuples and dicts, among other
-    things.
+    random numbers and in the same regions of autocast; `context_fn` gives two more, for the call and for that in
+    backward. It may return tensors in lists, tuples and dicts, among other things.
 
     As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
@@ -81,8 +81,7 @@ def checkpoint(
         raise ValueError(
             f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
         )
-    if context_fn is not None:
-        raise NotImplementedError("checkpoint: context_fn is not supported")
+    once, again = context_fn() if context_fn is not None else (nullcontext(), nullcontext())
     if not _ops.is_grad_enabled():
         return function(*args, **kwargs)
     places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
@@ -102,10 +101,12 @@ def checkpoint(
             if states is not None:
                 stack.enter_context(fork_rng())
                 _set_random_states(states)
+            stack.enter_context(again)
             return call(tensors)
 
     tensors = [args[i] for i in places]
-    out = call(tensors)
+    with once:
+        out = call(tensors)
     leaves, shape = tree_flatten(out)
     outputs = _tensors(leaves)
     if not any(y.requires_grad for y in outputs):
