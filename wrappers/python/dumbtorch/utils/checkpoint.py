@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 
 from .. import _ops
 from .._tensor_type import TensorBase
@@ -20,7 +20,7 @@ from ..autograd.grad_mode import enable_grad
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
 
 class _Again(Function):
@@ -60,13 +60,24 @@ _REENTRANT = (
 )
 
 
+def noop_context_fn():
+    """Two regions in which all is as it was."""
+    return nullcontext(), nullcontext()
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool):
+    """Changes nothing: the call in backward goes to its end."""
+    yield
+
+
 def checkpoint(
-    function, *args, use_reentrant=None, context_fn=None, determinism_check="default", debug=False,
+    function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
     early_stop=True, preserve_rng_state=True, **kwargs,
 ):  # fmt: skip
     """function(*args, **kwargs), whose intermediate results are computed again in backward, with the same
-    random numbers and in the same regions of autocast. It may return tensors in lists, tuples and dicts, among other
-    things.
+    random numbers and in the same regions of autocast; `context_fn` gives two more, for the call and for that in
+    backward. It may return tensors in lists, tuples and dicts, among other things.
 
     As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
@@ -81,8 +92,7 @@ def checkpoint(
         raise ValueError(
             f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
         )
-    if context_fn is not None:
-        raise NotImplementedError("checkpoint: context_fn is not supported")
+    once, again = context_fn()
     if not _ops.is_grad_enabled():
         return function(*args, **kwargs)
     places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
@@ -102,10 +112,12 @@ def checkpoint(
             if states is not None:
                 stack.enter_context(fork_rng())
                 _set_random_states(states)
+            stack.enter_context(again)
             return call(tensors)
 
     tensors = [args[i] for i in places]
-    out = call(tensors)
+    with once:
+        out = call(tensors)
     leaves, shape = tree_flatten(out)
     outputs = _tensors(leaves)
     if not any(y.requires_grad for y in outputs):
@@ -152,7 +164,7 @@ def _check_reentrant(kwargs: dict, context_fn, debug) -> None:
     """What PyTorch's older way refuses, though there is one way here."""
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if context_fn is not None or debug is not False:
+    if context_fn is not noop_context_fn or debug is not False:
         raise ValueError(
             "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
         )
