@@ -35,10 +35,11 @@ _TEXT = ("character(:), allocatable", "call take_text({x}, {a}, {n})")
 _BITS = "{x} = transfer({a}, {x})"
 _LIST = ", allocatable, dimension(:)"
 _RESULTS = {
-    "tensor": _HELD, "handle": _HELD, "str": _TEXT, "device": _TEXT,
+    "tensor": _HELD, "handle": _HELD, "str": _TEXT, "device": (_TEXT[0], "call dtf_name_device(f, {i})\n  " + _TEXT[1]),
     "i64": ("integer(int64)", "{x} = {a}"), "enum": ("integer", "{x} = int({a})"),
     "bool": ("logical", "{x} = {a} /= 0"), "pointer": ("type(c_ptr)", _BITS),
-    "f64": ("real(real64)", _BITS), "scalar": ("real(real64)", _BITS),
+    "f64": ("real(real64)", _BITS),
+    "scalar": ("real(real64)", "{x} = merge(transfer({a}, {x}), real({a}, real64), {n} == scalar_kind_float)"),
     "tensor[]": (f"type(dt_{{name}}){_LIST}", "call take_tensors({x}, {a}, {n})"),
     "str[]": (f"character(:){_LIST}", "call take_texts({x}, {a}, {n})"),
     "i64[]": (f"integer(int64){_LIST}", "{x} = words_at({a}, {n})"),
@@ -52,7 +53,7 @@ _HANDED = {
         "out",
         "if (.not. allocated({x})) allocate ({x}(0))\n  call dtf_give_back(f, handle_of({x}))",
     ),
-    "bool": ("out", "f%results(0) = merge(1, 0, {x})"),
+    "bool": ("out", "f%given(0) = merge(1, 0, {x})"),
 }
 
 # Python's special methods as Fortran's operators.
@@ -98,10 +99,9 @@ subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
 
 def generate(plan: Plan) -> dict[str, str]:
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
-    functions = [c for c in (*plan.calls, *plan.arrays) if not is_method(c)]
+    functions = [c for c in plan.tabled if not is_method(c)]
     signs = [o for c in plan.classes for o in c.operators if o.name in OPERATORS]
     operators = [_operator(o) for o in signs]
-    places = [*enumerate(plan.calls), *enumerate(plan.arrays, len(plan.calls) + 2)]
     parts = [
         f"! {GENERATED}",
         types,
@@ -117,7 +117,7 @@ def generate(plan: Plan) -> dict[str, str]:
         _GIVE.format("\n  ".join(f"type is ({n})\n    call dtf_give(f, i, x)" for n in _SCALARS)),
         *map(_copies, plan.classes),
         *(procedure for _, procedure in operators),
-        *(_procedure(c, i) for i, c in places),
+        *(_procedure(c, i) for i, c in enumerate(plan.tabled)),
         _dispatch(plan),
         "end module\n",
         "! PyTorch's names, defaults and numbers: docs/fortran.md.",
@@ -181,7 +181,7 @@ def _enum(e: Enum) -> str:
 
 
 def _class(c: Class, plan: Plan) -> str:
-    calls = [x for x in (*plan.calls, *plan.arrays) if x.function.method == c.name]
+    calls = [x for x in plan.tabled if x.function.method == c.name]
     methods = [f"{x.member} => dt_{x.function.name}" for x in calls if is_method(x)]
     bound = "\n".join(f"  procedure :: {m}" for m in methods)
     return f"""\
@@ -310,8 +310,8 @@ def _result(r: Result, name: str, is_function: bool) -> str:
 
 
 def _taken(kind: Kind, name: str, i: int) -> str:
-    words = {"a": f"f%args({2 * i})", "n": f"f%args({2 * i + 1})"}
-    return _RESULTS[_key(kind)][1].format(x=name, **words)
+    words = {"a": f"f%taken({2 * i})", "n": f"f%taken({2 * i + 1})"}
+    return _RESULTS[_key(kind)][1].format(x=name, i=i, **words)
 
 
 # ---- callbacks

@@ -27,7 +27,7 @@ _PLAIN = {
 def generate(plan: Plan) -> dict[str, str]:
     parts = [f"// {GENERATED}\n\npackage dumbtorch\n", *map(_enum, plan.enums)]
     parts += [*map(_class, plan.classes), *map(_hook, plan.hooks)]
-    parts += [_function(c, i) for i, c in enumerate(plan.calls)]
+    parts += [_function(c, i) for i, c in enumerate((*plan.calls, *plan.own))]
     return {"wrappers/go/functions.gen.go": "\n".join(parts)}
 
 

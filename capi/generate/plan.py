@@ -53,7 +53,24 @@ def reflect(names: Sequence[str], tensor: str, number: str) -> str:
     return f"{names[2]}({text}, {tensor})" if len(names) == 3 else text
 
 
-# Of languages whose arrays are handed over where they lie: wrappers/table/array.h does these without the C API.
+# What wrappers/table does for the languages that call through it: what the C API has in another shape ...
+OWN = (
+    Function(
+        "live_handles",
+        "memory",
+        "How many handles of a kind are not released, which tests use to find leaks; -1 for an unknown kind.",
+        (
+            Argument(
+                "kind",
+                Kind("str", optional=True),
+                '"tensor", ...; without it, all kinds.',
+                has_default=True,
+            ),
+        ),
+        (Argument("count", Kind("i64")),),
+    ),
+)
+# ... and, where arrays of the language are handed over as they lie, what array.h does with them.
 ARRAYS = (
     Function(
         "from_array",
@@ -266,6 +283,7 @@ class Hook:
 class Plan:
     schema: Schema
     calls: tuple[Call, ...]
+    own: tuple[Call, ...]
     arrays: tuple[Call, ...]
     classes: tuple[Class, ...]
     namespaces: tuple[Namespace, ...]
@@ -274,8 +292,13 @@ class Plan:
     options: tuple[Options, ...]
 
     @cached_property
+    def tabled(self) -> tuple[Call, ...]:
+        """The functions of wrappers/table, in its order."""
+        return (*self.calls, *self.own, *self.arrays)
+
+    @cached_property
     def by_name(self) -> dict[str, Call]:
-        return {call.function.name: call for call in self.calls}
+        return {call.function.name: call for call in self.tabled}
 
     @cached_property
     def by_place(self) -> dict[tuple[str, str], Call]:
@@ -292,6 +315,7 @@ def lower(schema: Schema) -> Plan:
     return Plan(
         schema=schema,
         calls=calls,
+        own=tuple(_call(schema, f) for f in OWN),
         arrays=tuple(_call(schema, f) for f in ARRAYS),
         classes=tuple(_class(h, calls) for h in schema.handles.values()),
         namespaces=_namespaces(calls),

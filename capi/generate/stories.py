@@ -27,7 +27,9 @@ def told(plan: Plan, language):
             continue
         story = Story(plan, language, name)
         lines = story.lines(story_steps)
-        about = [s for s in story_steps if s.get("wrong") or "loosely" in s or "threads" in s]
+        about = [
+            s for s in story_steps if s.get("wrong") or {"loosely", "nested", "threads"} & s.keys()
+        ]
         if not about or any(map(story.step, about)):
             yield name, lines
 
@@ -55,6 +57,8 @@ class Story:
             return self.call(step)
         if "loosely" in step:
             return self.loosely(step)
+        if "nested" in step:
+            return self.language.nested(step)
         if "scope" in step:
             return self.scope(step)
         if "threads" in step:
@@ -172,12 +176,15 @@ class Story:
 
     def scope(self, step: dict) -> list[str]:
         around = self.language.scopes.get(step["scope"])
-        if not around:
+        if not around or (step["raises"] and not self.language.raises):
             return []
         dtype = step["args"].get("dtype")
         word = self.language.enum("dtype", dtype) if dtype else self.language.none
+        error = self.language.text(step["raises"])
         body = self.lines(step["steps"])
-        return [around[0].format(word), *self.language.inner(body), around[1]]
+        body += [self.language.raises.format(error)] if step["raises"] else []
+        lines = [around[0].format(word), *self.language.inner(body), around[1]]
+        return [self.language.fails.format(error, "\n".join(lines))] if step["raises"] else lines
 
 
 class Expression(str):

@@ -3932,6 +3932,15 @@ contains
     type(tensor) :: a_full
     a_full = mm(a_x, a_x)
     call expect(a_full, dtype_float32, [integer :: 2, 2], [real(real64) :: 7.0d0, 10.0d0, 15.0d0, 22.0d0])
+    block
+    type(stream) :: a_stream
+    a_stream = current_stream(device='cpu')
+    block
+    integer(int64) :: a_native
+    a_native = a_stream%native()
+    call expect_true(a_native == 0, 'a value')
+    end block
+    end block
     end block
     end block
     end block
@@ -3958,8 +3967,8 @@ contains
     call expect(a_first, dtype_float32, [integer :: 2], [real(real64) :: 10.0d0, 10.0d0])
     call a_tenfold%remove()
     block
-    type(hook) :: rest_51_0
-    rest_51_0 = a_x%register_hook(hook2)
+    type(hook) :: rest_53_0
+    rest_53_0 = a_x%register_hook(hook2)
     block
     type(tensor) :: a_plain_of
     a_plain_of = mul(a_x, 1)
@@ -4268,8 +4277,8 @@ contains
     integer :: i
     do i = 1, 400
       block
-      type(tensor) :: rest_105_0
-      rest_105_0 = zeros([512, 512])
+      type(tensor) :: rest_107_0
+      rest_107_0 = zeros([512, 512])
       end block
     end do
     block
@@ -4294,29 +4303,29 @@ contains
     integer :: i
     do i = 1, 400
       block
-      type(tensor) :: rest_107_0
-      rest_107_0 = zeros([512, 512], device='cuda:0')
+      type(tensor) :: rest_109_0
+      rest_109_0 = zeros([512, 512], device='cuda:0')
       block
-      type(tensor) :: rest_108_0
-      rest_108_0 = zeros([512, 512], device='cuda:1')
+      type(tensor) :: rest_110_0
+      rest_110_0 = zeros([512, 512], device='cuda:1')
       end block
       end block
     end do
     block
     integer(int64) :: a_first
     block
-    integer(int64) :: rest_109_1
+    integer(int64) :: rest_111_1
     block
-    integer(int64) :: rest_109_2
-    call memory_stats(a_first, rest_109_1, rest_109_2, device='cuda:0')
+    integer(int64) :: rest_111_2
+    call memory_stats(a_first, rest_111_1, rest_111_2, device='cuda:0')
     call expect_true(a_first < 209715200 .eqv. .true., 'the result')
     block
     integer(int64) :: a_second
     block
-    integer(int64) :: rest_110_1
+    integer(int64) :: rest_112_1
     block
-    integer(int64) :: rest_110_2
-    call memory_stats(a_second, rest_110_1, rest_110_2, device='cuda:1')
+    integer(int64) :: rest_112_2
+    call memory_stats(a_second, rest_112_1, rest_112_2, device='cuda:1')
     call expect_true(a_second < 209715200 .eqv. .true., 'the result')
     end block
     end block

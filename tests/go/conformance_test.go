@@ -1673,6 +1673,11 @@ func Test179_what_is_in_force(t *testing.T) {
 	a_full, err := a_x.Mm(a_x)
 	check(t, err)
 	expect(t, a_full, dt.Float32, []int{2, 2}, []float64{7, 10, 15, 22})
+	a_stream, err := dt.CurrentStream(dt.CurrentStreamOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
+	check(t, err)
+	a_native, err := a_stream.Native()
+	check(t, err)
+	same(t, a_native, 0)
 }
 
 func Test180_hooks(t *testing.T) {

@@ -1,9 +1,6 @@
 /* What Fortran calls and cannot say by itself: the table of functions, arrays of any rank,
  * callbacks. The generator declares the functions dtf_... to
- * Fortran by their lines here; addresses are integers there.
- *
- * All that comes out, results and what a callback is given, lies in the frame's args, two cells
- * each: a handle, a number, or an address and how much is there. */
+ * Fortran by their lines here; addresses are integers there. */
 #include <ISO_Fortran_binding.h>
 
 #include "wrappers/table/array.h"
@@ -12,7 +9,7 @@
 typedef dtt_frame frame;
 typedef const CFI_cdesc_t any;
 
-_Static_assert(sizeof(frame) == 94 * sizeof(int64_t), "runtime.f90 declares the frame's words");
+_Static_assert(sizeof(frame) == 102 * sizeof(int64_t), "runtime.f90 declares the frame's words");
 
 /* ---- objects: every variable has a handle of its own */
 
@@ -65,27 +62,21 @@ void dtf_give(frame* f, int32_t i, any* a) {
 void dtf_give_tensor(frame* f, int32_t i, void* handle) {
   const dtt_item* item = f->function->args + i;
   const dtt_given v = {DTT_HANDLE, {.p = handle}, 0, &dtt_handle_tensor, NULL};
-  dtt_give(f, item, &v, f->args + item->cell);
+  dtt_give(f, item, &v, f->given + item->cell);
 }
 
 /* ---- what comes out */
 
-/* Lists, texts and their lengths stay; a number of any kind is a double, an enum its number. */
-static void take(frame* f, const dtt_item* item, const dtt_cell* from, dtt_cell* to) {
-  const dtt_given v = dtt_taken(f, item, from);
-  const dtt_cell number = from[1];
-  to[0] = item->is_list || item->kind == DTT_ENUM ? from[0] : v.value;
-  to[1].i = item->is_list ? number.i : v.n;
-  if (item->kind == DTT_SCALAR && v.kind != DTT_F64) to[0].f = (double)v.value.i;
+int32_t dtf_run(frame* f) {
+  return dtt_call(f);
 }
 
-int32_t dtf_run(frame* f) {
-  const dt_status status = dtt_call(f);
-  const dtt_item* item = f->function->results;
-  memset(f->args, 0, sizeof f->args);
-  for (int32_t i = 0; !status && i < f->function->n_results; i++, item++)
-    take(f, item, f->results + item->cell, f->args + 2 * i);
-  return status;
+/* A device that was taken as its text. */
+void dtf_name_device(frame* f, int32_t i) {
+  dtt_cell* at = f->taken + 2 * i;
+  char text[32];
+  at[1].i = dtt_name_device(at, text);
+  at[0].p = dtt_copy(f, text, at[1].i);
 }
 
 /* The last error's. */
@@ -99,17 +90,14 @@ void dtf_message(dtt_cell* out) {
 /* Of tensors, a list or one. */
 void dtf_give_back(frame* f, any* handles) {
   void** first = handles->base_addr;
-  f->results[0].p = f->callback->results->is_list ? (void*)first : *first;
-  f->results[1].i = handles->dim[0].extent;
+  f->given[0].p = f->callback->results->is_list ? (void*)first : *first;
+  f->given[1].i = handles->dim[0].extent;
   f->status = dtt_give_back(f);
 }
 
 void dtf_dispatch(const char* name, int64_t length, frame* f); /* dumbtorch.gen.f90 */
 
 dt_status dtt_run(frame* f) {
-  const dtt_item* item = f->callback->args;
-  for (int32_t i = 0; i < f->callback->n_args; i++, item++)
-    take(f, item, f->args + 2 * i, f->args + 2 * i);
   dtf_dispatch(f->callback->name, (int64_t)strlen(f->callback->name), f);
   return (dt_status)f->status;
 }

@@ -31,8 +31,8 @@ module dumbtorch_functions
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, callback, user_data, results(0:7), &
-      few(0:15), args(0:63)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, taken(0:15), &
+      few(0:15), given(0:63)
   end type
 
 ! What a call returns: 0 is success, everything else an error whose text is dt_error_message().
@@ -4489,6 +4489,10 @@ public :: argwhere
 interface argwhere
   procedure dt_argwhere
 end interface
+public :: live_handles
+interface live_handles
+  procedure dt_live_handles
+end interface
 public :: from_array
 interface from_array
   procedure dt_from_array
@@ -4578,6 +4582,11 @@ integer(c_int32_t) function dtf_run(f) bind(c)
   import
   type(frame) :: f
 end function
+subroutine dtf_name_device(f, i) bind(c)
+  import
+  type(frame) :: f
+  integer(c_int32_t), value :: i
+end subroutine
 subroutine dtf_message(out) bind(c)
   import
   integer(c_int64_t), dimension(*) :: out
@@ -5386,7 +5395,7 @@ function dt_nn_linear(in_features, out_features, bias, device, dtype, stat, errm
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv1d: 1-d convolution of [batch, in_channels, length], or without the batch;
@@ -5420,7 +5429,7 @@ function dt_nn_conv1d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv2d: 2-d convolution of [batch, in_channels, height, width], or without the batch;
@@ -5454,7 +5463,7 @@ function dt_nn_conv2d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv3d: 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
@@ -5488,7 +5497,7 @@ function dt_nn_conv3d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose1d: The transpose of 1-d convolution, of [batch, in_channels, length], or
@@ -5524,7 +5533,7 @@ function dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, stride, 
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width],
@@ -5560,7 +5569,7 @@ function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, 
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose3d: The transpose of 3-d convolution, of [batch, in_channels, depth, height,
@@ -5596,7 +5605,7 @@ function dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, stride, 
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm1d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
@@ -5625,7 +5634,7 @@ function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_s
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm2d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
@@ -5654,7 +5663,7 @@ function dt_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_s
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm3d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
@@ -5683,7 +5692,7 @@ function dt_nn_batch_norm3d(num_features, eps, momentum, affine, track_running_s
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm1d: BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels,
@@ -5711,7 +5720,7 @@ function dt_nn_instance_norm1d(num_features, eps, momentum, affine, track_runnin
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm2d: BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels,
@@ -5739,7 +5748,7 @@ function dt_nn_instance_norm2d(num_features, eps, momentum, affine, track_runnin
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm3d: BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels,
@@ -5767,7 +5776,7 @@ function dt_nn_instance_norm3d(num_features, eps, momentum, affine, track_runnin
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
@@ -5793,7 +5802,7 @@ function dt_nn_group_norm(num_groups, num_channels, eps, affine, bias, device, d
   if (present(device)) call dtf_give(f, 5, device)
   if (present(dtype)) call dtf_give(f, 6, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
@@ -5815,7 +5824,7 @@ function dt_nn_rms_norm(normalized_shape, eps, elementwise_affine, device, dtype
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta.
@@ -5835,7 +5844,7 @@ function dt_nn_local_response_norm(size, alpha, beta, k, stat, errmsg) result(ou
   if (present(beta)) call dtf_give(f, 2, beta)
   if (present(k)) call dtf_give(f, 3, k)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
@@ -5859,7 +5868,7 @@ function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, devic
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout: In training, sets elements to 0 at random and scales the others by 1 / (1 - p). The
@@ -5875,7 +5884,7 @@ function dt_nn_dropout(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout1d: Dropout of whole channels of [batch, channels, length], or without the batch. The
@@ -5891,7 +5900,7 @@ function dt_nn_dropout1d(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout2d: Dropout of whole channels of [batch, channels, height, width]. The module.
@@ -5906,7 +5915,7 @@ function dt_nn_dropout2d(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout3d: Dropout of whole channels of [batch, channels, depth, height, width], or without
@@ -5922,7 +5931,7 @@ function dt_nn_dropout3d(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_alpha_dropout: In training, sets elements to the lowest value of SELU at random, and keeps
@@ -5938,7 +5947,7 @@ function dt_nn_alpha_dropout(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_feature_alpha_dropout: AlphaDropout of whole channels. The module.
@@ -5953,7 +5962,7 @@ function dt_nn_feature_alpha_dropout(p, inplace, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_embedding: A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
@@ -5983,7 +5992,7 @@ function dt_nn_embedding(num_embeddings, embedding_dim, padding_idx, max_norm, n
   if (present(device)) call dtf_give(f, 7, device)
   if (present(dtype)) call dtf_give(f, 8, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags,
@@ -6017,7 +6026,7 @@ function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type,
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_flatten: Joins neighbouring dimensions into one. The module.
@@ -6032,7 +6041,7 @@ function dt_nn_flatten(start_dim, end_dim, stat, errmsg) result(out)
   if (present(start_dim)) call dtf_give(f, 0, start_dim)
   if (present(end_dim)) call dtf_give(f, 1, end_dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_identity: The input as it is. The module.
@@ -6043,7 +6052,7 @@ function dt_nn_identity(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 26)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_cosine_similarity: Cosine of the angle between vectors along a dimension. The module.
@@ -6058,7 +6067,7 @@ function dt_nn_cosine_similarity(dim, eps, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 0, dim)
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_pairwise_distance: norm(x1 - x2 + eps) along the last dimension. The module.
@@ -6075,7 +6084,7 @@ function dt_nn_pairwise_distance(p, eps, keepdim, stat, errmsg) result(out)
   if (present(eps)) call dtf_give(f, 1, eps)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
@@ -6098,7 +6107,7 @@ function dt_nn_bilinear(in1_features, in2_features, out_features, bias, device, 
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_relu: max(0, input). The module.
@@ -6111,7 +6120,7 @@ function dt_nn_relu(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 30)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_leaky_relu: input where it is positive, negative_slope * input elsewhere. The module.
@@ -6126,7 +6135,7 @@ function dt_nn_leaky_relu(negative_slope, inplace, stat, errmsg) result(out)
   if (present(negative_slope)) call dtf_give(f, 0, negative_slope)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_elu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
@@ -6141,7 +6150,7 @@ function dt_nn_elu(alpha, inplace, stat, errmsg) result(out)
   if (present(alpha)) call dtf_give(f, 0, alpha)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input
@@ -6157,7 +6166,7 @@ function dt_nn_softplus(beta, threshold, stat, errmsg) result(out)
   if (present(beta)) call dtf_give(f, 0, beta)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
@@ -6170,7 +6179,7 @@ function dt_nn_gelu(approximate, stat, errmsg) result(out)
   call dtf_begin(f, 34)
   if (present(approximate)) call dtf_give(f, 0, approximate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_silu: input * sigmoid(input). The module.
@@ -6183,7 +6192,7 @@ function dt_nn_silu(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 35)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_sigmoid: 1 / (1 + exp(-input)). The module.
@@ -6194,7 +6203,7 @@ function dt_nn_sigmoid(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 36)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_log_sigmoid: log(sigmoid(input)), without overflow. The module.
@@ -6205,7 +6214,7 @@ function dt_nn_log_sigmoid(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 37)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_tanh: The hyperbolic tangent. The module.
@@ -6216,7 +6225,7 @@ function dt_nn_tanh(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 38)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardtanh: Limits each element to [min_val, max_val]. The module.
@@ -6233,7 +6242,7 @@ function dt_nn_hardtanh(min_val, max_val, inplace, stat, errmsg) result(out)
   if (present(max_val)) call dtf_give(f, 1, max_val)
   if (present(inplace)) call dtf_give(f, 2, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_re_lu6: Limits each element to [0, 6]. The module.
@@ -6246,7 +6255,7 @@ function dt_nn_re_lu6(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 40)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
@@ -6259,7 +6268,7 @@ function dt_nn_hardsigmoid(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 41)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardswish: input * hardsigmoid(input). The module.
@@ -6272,7 +6281,7 @@ function dt_nn_hardswish(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 42)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardshrink: input where |input| > lambd, 0 elsewhere. The module.
@@ -6285,7 +6294,7 @@ function dt_nn_hardshrink(lambd, stat, errmsg) result(out)
   call dtf_begin(f, 43)
   if (present(lambd)) call dtf_give(f, 0, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
@@ -6298,7 +6307,7 @@ function dt_nn_softshrink(lambd, stat, errmsg) result(out)
   call dtf_begin(f, 44)
   if (present(lambd)) call dtf_give(f, 0, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_tanhshrink: input - tanh(input). The module.
@@ -6309,7 +6318,7 @@ function dt_nn_tanhshrink(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 45)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_threshold: input where it is above the threshold, value elsewhere. The module.
@@ -6326,7 +6335,7 @@ function dt_nn_threshold(threshold, value, inplace, stat, errmsg) result(out)
   call dtf_give(f, 1, value)
   if (present(inplace)) call dtf_give(f, 2, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softsign: input / (1 + |input|). The module.
@@ -6337,7 +6346,7 @@ function dt_nn_softsign(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 47)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_selu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
@@ -6350,7 +6359,7 @@ function dt_nn_selu(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 48)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
@@ -6365,7 +6374,7 @@ function dt_nn_celu(alpha, inplace, stat, errmsg) result(out)
   if (present(alpha)) call dtf_give(f, 0, alpha)
   if (present(inplace)) call dtf_give(f, 1, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_mish: input * tanh(softplus(input)). The module.
@@ -6378,7 +6387,7 @@ function dt_nn_mish(inplace, stat, errmsg) result(out)
   call dtf_begin(f, 50)
   if (present(inplace)) call dtf_give(f, 0, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_glu: The first half of the input times the sigmoid of the second. The module.
@@ -6391,7 +6400,7 @@ function dt_nn_glu(dim, stat, errmsg) result(out)
   call dtf_begin(f, 51)
   if (present(dim)) call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_prelu: input where it is positive, weight * input elsewhere. The module.
@@ -6410,7 +6419,7 @@ function dt_nn_prelu(num_parameters, init, device, dtype, stat, errmsg) result(o
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rrelu: LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
@@ -6428,7 +6437,7 @@ function dt_nn_rrelu(lower, upper, inplace, stat, errmsg) result(out)
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(inplace)) call dtf_give(f, 2, inplace)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softmin: softmax of -input. The module.
@@ -6441,7 +6450,7 @@ function dt_nn_softmin(dim, stat, errmsg) result(out)
   call dtf_begin(f, 54)
   call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softmax: exp(input) / sum(exp(input)) along a dimension. The module.
@@ -6454,7 +6463,7 @@ function dt_nn_softmax(dim, stat, errmsg) result(out)
   call dtf_begin(f, 55)
   call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softmax2d: softmax over the channels of [batch, channels, height, width], or without the
@@ -6466,7 +6475,7 @@ function dt_nn_softmax2d(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 56)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_log_softmax: log(softmax(input)), without overflow. The module.
@@ -6479,7 +6488,7 @@ function dt_nn_log_softmax(dim, stat, errmsg) result(out)
   call dtf_begin(f, 57)
   call dtf_give(f, 0, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_multihead_attention: Attention of several heads; multi_head_attention_forward has the
@@ -6516,7 +6525,7 @@ function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_transformer_encoder_layer: Attention of an input to itself, then two linear layers, each
@@ -6551,7 +6560,7 @@ function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropou
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_transformer_decoder_layer: Attention of an input to itself, then to memory, then two linear
@@ -6586,7 +6595,7 @@ function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropou
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_transformer: An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each
@@ -6626,7 +6635,7 @@ function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layer
   if (present(device)) call dtf_give(f, 11, device)
   if (present(dtype)) call dtf_give(f, 12, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_mse_loss: (input - target) squared. The module.
@@ -6639,7 +6648,7 @@ function dt_nn_mse_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 62)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_l1_loss: |input - target|. The module.
@@ -6652,7 +6661,7 @@ function dt_nn_l1_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 63)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_nll_loss: -weight[target] * input[target], for log-probabilities [batch, classes, ...]. The
@@ -6670,7 +6679,7 @@ function dt_nn_nll_loss(weight, ignore_index, reduction, stat, errmsg) result(ou
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_cross_entropy_loss: NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets
@@ -6690,7 +6699,7 @@ function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothi
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(label_smoothing)) call dtf_give(f, 3, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_bce_loss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a
@@ -6706,7 +6715,7 @@ function dt_nn_bce_loss(weight, reduction, stat, errmsg) result(out)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_bce_with_logits_loss: BCELoss of sigmoid(input), without overflow. The module.
@@ -6723,7 +6732,7 @@ function dt_nn_bce_with_logits_loss(weight, reduction, pos_weight, stat, errmsg)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(pos_weight)) call dtf_give(f, 2, handle_of(pos_weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta
@@ -6739,7 +6748,7 @@ function dt_nn_smooth_l1_loss(reduction, beta, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(beta)) call dtf_give(f, 1, beta)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta)
@@ -6755,7 +6764,7 @@ function dt_nn_huber_loss(reduction, delta, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(delta)) call dtf_give(f, 1, delta)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_kl_div_loss: The Kullback-Leibler divergence: target * (log(target) - input), for log-
@@ -6771,7 +6780,7 @@ function dt_nn_kl_div_loss(reduction, log_target, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(log_target)) call dtf_give(f, 1, log_target)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps), of the
@@ -6791,7 +6800,7 @@ function dt_nn_poisson_nll_loss(log_input, full, eps, reduction, stat, errmsg) r
   if (present(eps)) call dtf_give(f, 2, eps)
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of
@@ -6809,7 +6818,7 @@ function dt_nn_gaussian_nll_loss(full, eps, reduction, stat, errmsg) result(out)
   if (present(eps)) call dtf_give(f, 1, eps)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_soft_margin_loss: log(1 + exp(-target * input)), for targets of 1 and -1. The module.
@@ -6822,7 +6831,7 @@ function dt_nn_soft_margin_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 73)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hinge_embedding_loss: A distance where the target is 1, max(0, margin - distance) where it is
@@ -6838,7 +6847,7 @@ function dt_nn_hinge_embedding_loss(margin, reduction, stat, errmsg) result(out)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_margin_ranking_loss: max(0, -target * (input1 - input2) + margin): the first should be larger
@@ -6854,7 +6863,7 @@ function dt_nn_margin_ranking_loss(margin, reduction, stat, errmsg) result(out)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_cosine_embedding_loss: 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of
@@ -6870,7 +6879,7 @@ function dt_nn_cosine_embedding_loss(margin, reduction, stat, errmsg) result(out
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor,
@@ -6892,7 +6901,7 @@ function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg
   if (present(swap)) call dtf_give(f, 3, swap)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_multi_margin_loss: The mean over the classes of weight[target] * max(0, margin -
@@ -6912,7 +6921,7 @@ function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) res
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_multi_label_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over the
@@ -6926,7 +6935,7 @@ function dt_nn_multi_label_margin_loss(reduction, stat, errmsg) result(out)
   call dtf_begin(f, 79)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_multi_label_soft_margin_loss: The mean over the classes of BCEWithLogitsLoss, for logits and
@@ -6942,7 +6951,7 @@ function dt_nn_multi_label_soft_margin_loss(weight, reduction, stat, errmsg) res
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_ctc_loss: -log of the probability of all paths through time that are the target after blanks
@@ -6960,7 +6969,7 @@ function dt_nn_ctc_loss(blank, reduction, zero_infinity, stat, errmsg) result(ou
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(zero_infinity)) call dtf_give(f, 2, zero_infinity)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_pool1d: Maximum of each window of [batch, channels, length], or without the batch;
@@ -6982,7 +6991,7 @@ function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the batch;
@@ -7004,7 +7013,7 @@ function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_pool3d: Maximum of each window of [batch, channels, depth, height, width], or without the
@@ -7026,7 +7035,7 @@ function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool1d: The maxima of [batch, channels, length] where they were, among zeros: undoes
@@ -7044,7 +7053,7 @@ function dt_nn_max_unpool1d(kernel_size, stride, padding, stat, errmsg) result(o
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool2d: The maxima of [batch, channels, height, width] where they were, among zeros:
@@ -7062,7 +7071,7 @@ function dt_nn_max_unpool2d(kernel_size, stride, padding, stat, errmsg) result(o
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool3d: The maxima of [batch, channels, depth, height, width] where they were, among
@@ -7080,7 +7089,7 @@ function dt_nn_max_unpool3d(kernel_size, stride, padding, stat, errmsg) result(o
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_fractional_max_pool2d: Maximum of windows at pseudo-random distances of [batch, channels,
@@ -7098,7 +7107,7 @@ function dt_nn_fractional_max_pool2d(kernel_size, output_size, output_ratio, sta
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_fractional_max_pool3d: Maximum of windows at pseudo-random distances of [batch, channels,
@@ -7116,7 +7125,7 @@ function dt_nn_fractional_max_pool3d(kernel_size, output_size, output_ratio, sta
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool1d: Mean of each window of [batch, channels, length], or without the batch;
@@ -7138,7 +7147,7 @@ function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool2d: Mean of each window of [batch, channels, height, width], or without the batch;
@@ -7162,7 +7171,7 @@ function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 5, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool3d: Mean of each window of [batch, channels, depth, height, width], or without the
@@ -7186,7 +7195,7 @@ function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 5, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool1d: Mean of windows that are as equal as can be, of [batch, channels,
@@ -7200,7 +7209,7 @@ function dt_nn_adaptive_avg_pool1d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 93)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool1d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7214,7 +7223,7 @@ function dt_nn_adaptive_max_pool1d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 94)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the
@@ -7234,7 +7243,7 @@ function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels,
@@ -7248,7 +7257,7 @@ function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 96)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool2d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7262,7 +7271,7 @@ function dt_nn_adaptive_max_pool2d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 97)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or
@@ -7282,7 +7291,7 @@ function dt_nn_lp_pool2d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool3d: Mean of windows that are as equal as can be, of [batch, channels, depth,
@@ -7296,7 +7305,7 @@ function dt_nn_adaptive_avg_pool3d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 99)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool3d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7310,7 +7319,7 @@ function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
   call dtf_begin(f, 100)
   call dtf_give(f, 0, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width],
@@ -7330,7 +7339,7 @@ function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_upsample: Resizes images of [batch, channels, ...], as functional.interpolate. The module.
@@ -7347,7 +7356,7 @@ function dt_nn_upsample(size, scale_factor, mode, stat, errmsg) result(out)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   if (present(mode)) call dtf_give(f, 2, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_upsampling_nearest2d: Resizes images of [batch, channels, height, width] by repeating or
@@ -7363,7 +7372,7 @@ function dt_nn_upsampling_nearest2d(size, scale_factor, stat, errmsg) result(out
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along
@@ -7379,7 +7388,7 @@ function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(ou
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rnn: The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
@@ -7415,7 +7424,7 @@ function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batc
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lstm: Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
@@ -7451,7 +7460,7 @@ function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, drop
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gru: Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
@@ -7484,7 +7493,7 @@ function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropo
   if (present(device)) call dtf_give(f, 7, device)
   if (present(dtype)) call dtf_give(f, 8, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rnn_cell: One time step of a recurrent network; rnn_tanh has the formulas. The module.
@@ -7507,7 +7516,7 @@ function dt_nn_rnn_cell(input_size, hidden_size, bias, nonlinearity, device, dty
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lstm_cell: One time step of long short-term memory; lstm has the formulas. The module.
@@ -7528,7 +7537,7 @@ function dt_nn_lstm_cell(input_size, hidden_size, bias, device, dtype, stat, err
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gru_cell: One time step of gated recurrent units; gru has the formulas. The module.
@@ -7549,7 +7558,7 @@ function dt_nn_gru_cell(input_size, hidden_size, bias, device, dtype, stat, errm
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_unflatten: Splits one dimension into several. The module.
@@ -7564,7 +7573,7 @@ function dt_nn_unflatten(dim, unflattened_size, stat, errmsg) result(out)
   call dtf_give(f, 0, dim)
   call dtf_give(f, 1, unflattened_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_fold: Adds up windows, as columns, to images. The module.
@@ -7585,7 +7594,7 @@ function dt_nn_fold(output_size, kernel_size, dilation, padding, stride, stat, e
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(stride)) call dtf_give(f, 4, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_unfold: The windows of images as columns. The module.
@@ -7604,7 +7613,7 @@ function dt_nn_unfold(kernel_size, dilation, padding, stride, stat, errmsg) resu
   if (present(padding)) call dtf_give(f, 2, padding)
   if (present(stride)) call dtf_give(f, 3, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_pixel_shuffle: Spreads channels over the plane (arXiv 1609.05158). The module.
@@ -7617,7 +7626,7 @@ function dt_nn_pixel_shuffle(upscale_factor, stat, errmsg) result(out)
   call dtf_begin(f, 114)
   call dtf_give(f, 0, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_pixel_unshuffle: The inverse of PixelShuffle. The module.
@@ -7630,7 +7639,7 @@ function dt_nn_pixel_unshuffle(downscale_factor, stat, errmsg) result(out)
   call dtf_begin(f, 115)
   call dtf_give(f, 0, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_channel_shuffle: Puts the first channels of all groups in front, then their second ones, and
@@ -7644,7 +7653,7 @@ function dt_nn_channel_shuffle(groups, stat, errmsg) result(out)
   call dtf_begin(f, 116)
   call dtf_give(f, 0, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad1d: Pads the last dimension with zeros. The module.
@@ -7657,7 +7666,7 @@ function dt_nn_zero_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 117)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad2d: Pads the last 2 dimensions with zeros. The module.
@@ -7670,7 +7679,7 @@ function dt_nn_zero_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 118)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad3d: Pads the last 3 dimensions with zeros. The module.
@@ -7683,7 +7692,7 @@ function dt_nn_zero_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 119)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad1d: Pads the last dimension with one number. The module.
@@ -7698,7 +7707,7 @@ function dt_nn_constant_pad1d(padding, value, stat, errmsg) result(out)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad2d: Pads the last 2 dimensions with one number. The module.
@@ -7713,7 +7722,7 @@ function dt_nn_constant_pad2d(padding, value, stat, errmsg) result(out)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad3d: Pads the last 3 dimensions with one number. The module.
@@ -7728,7 +7737,7 @@ function dt_nn_constant_pad3d(padding, value, stat, errmsg) result(out)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad1d: Pads the last dimension with the elements in a mirror on the last one. The
@@ -7742,7 +7751,7 @@ function dt_nn_reflection_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 123)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad2d: Pads the last 2 dimensions with the elements in a mirror on the last one.
@@ -7756,7 +7765,7 @@ function dt_nn_reflection_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 124)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad3d: Pads the last 3 dimensions with the elements in a mirror on the last one.
@@ -7770,7 +7779,7 @@ function dt_nn_reflection_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 125)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad1d: Pads the last dimension with the last element. The module.
@@ -7783,7 +7792,7 @@ function dt_nn_replication_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 126)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad2d: Pads the last 2 dimensions with the last element. The module.
@@ -7796,7 +7805,7 @@ function dt_nn_replication_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 127)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad3d: Pads the last 3 dimensions with the last element. The module.
@@ -7809,7 +7818,7 @@ function dt_nn_replication_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 128)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad1d: Pads the last dimension with the elements from the other end on. The module.
@@ -7822,7 +7831,7 @@ function dt_nn_circular_pad1d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 129)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad2d: Pads the last 2 dimensions with the elements from the other end on. The
@@ -7836,7 +7845,7 @@ function dt_nn_circular_pad2d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 130)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad3d: Pads the last 3 dimensions with the elements from the other end on. The
@@ -7850,7 +7859,7 @@ function dt_nn_circular_pad3d(padding, stat, errmsg) result(out)
   call dtf_begin(f, 131)
   call dtf_give(f, 0, padding)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_lenet: LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch,
@@ -7868,7 +7877,7 @@ function dt_models_lenet(num_classes, device, dtype, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_alexnet: AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores
@@ -7888,7 +7897,7 @@ function dt_models_alexnet(num_classes, dropout, device, dtype, stat, errmsg) re
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_vgg11: VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch,
@@ -7908,7 +7917,7 @@ function dt_models_vgg11(num_classes, dropout, device, dtype, stat, errmsg) resu
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_resnet18: ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -7926,7 +7935,7 @@ function dt_models_resnet18(num_classes, device, dtype, stat, errmsg) result(out
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_resnet34: ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -7944,7 +7953,7 @@ function dt_models_resnet34(num_classes, device, dtype, stat, errmsg) result(out
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_resnet50: ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -7962,7 +7971,7 @@ function dt_models_resnet50(num_classes, device, dtype, stat, errmsg) result(out
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_mobilenet_v2: MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become
@@ -7982,7 +7991,7 @@ function dt_models_mobilenet_v2(num_classes, dropout, device, dtype, stat, errms
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_vit_b_16: ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become
@@ -8014,7 +8023,7 @@ function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_gpt2: GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size:
@@ -8045,7 +8054,7 @@ function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, devi
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_lstm_lm: A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if
@@ -8074,7 +8083,7 @@ function dt_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weigh
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_sgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
@@ -8099,7 +8108,7 @@ function dt_optim_sgd(params, lr, momentum, dampening, weight_decay, nesterov, m
   if (present(nesterov)) call dtf_give(f, 5, nesterov)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adam: Adam (arXiv 1412.6980), as torch.optim.Adam.
@@ -8128,7 +8137,7 @@ function dt_optim_adam(params, lr, beta1, beta2, eps, weight_decay, amsgrad, max
   if (present(maximize)) call dtf_give(f, 7, maximize)
   if (present(decoupled_weight_decay)) call dtf_give(f, 8, decoupled_weight_decay)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adamw: Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
@@ -8155,7 +8164,7 @@ function dt_optim_adamw(params, lr, beta1, beta2, eps, weight_decay, amsgrad, ma
   if (present(amsgrad)) call dtf_give(f, 6, amsgrad)
   if (present(maximize)) call dtf_give(f, 7, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_rmsprop: RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
@@ -8182,7 +8191,7 @@ function dt_optim_rmsprop(params, lr, alpha, eps, weight_decay, momentum, center
   if (present(centered)) call dtf_give(f, 6, centered)
   if (present(maximize)) call dtf_give(f, 7, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adagrad: Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
@@ -8207,7 +8216,7 @@ function dt_optim_adagrad(params, lr, lr_decay, weight_decay, initial_accumulato
   if (present(eps)) call dtf_give(f, 5, eps)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adadelta: Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
@@ -8230,7 +8239,7 @@ function dt_optim_adadelta(params, lr, rho, eps, weight_decay, maximize, stat, e
   if (present(weight_decay)) call dtf_give(f, 4, weight_decay)
   if (present(maximize)) call dtf_give(f, 5, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adamax: Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
@@ -8255,7 +8264,7 @@ function dt_optim_adamax(params, lr, beta1, beta2, eps, weight_decay, maximize, 
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_nadam: Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
@@ -8284,7 +8293,7 @@ function dt_optim_nadam(params, lr, beta1, beta2, eps, weight_decay, momentum_de
   if (present(decoupled_weight_decay)) call dtf_give(f, 7, decoupled_weight_decay)
   if (present(maximize)) call dtf_give(f, 8, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_radam: Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
@@ -8311,7 +8320,7 @@ function dt_optim_radam(params, lr, beta1, beta2, eps, weight_decay, decoupled_w
   if (present(decoupled_weight_decay)) call dtf_give(f, 6, decoupled_weight_decay)
   if (present(maximize)) call dtf_give(f, 7, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_asgd: Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as
@@ -8337,7 +8346,7 @@ function dt_optim_asgd(params, lr, lambd, alpha, t0, weight_decay, maximize, sta
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_rprop: Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
@@ -8362,7 +8371,7 @@ function dt_optim_rprop(params, lr, etaminus, etaplus, step_size_min, step_size_
   if (present(step_size_max)) call dtf_give(f, 5, step_size_max)
   if (present(maximize)) call dtf_give(f, 6, maximize)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_step_lr: Multiplies the learning rate by gamma every step_size epochs.
@@ -8379,7 +8388,7 @@ function dt_optim_step_lr(optimizer, step_size, gamma, stat, errmsg) result(out)
   call dtf_give(f, 1, step_size)
   if (present(gamma)) call dtf_give(f, 2, gamma)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_multi_step_lr: Multiplies the learning rate by gamma at each milestone.
@@ -8396,7 +8405,7 @@ function dt_optim_multi_step_lr(optimizer, milestones, gamma, stat, errmsg) resu
   call dtf_give(f, 1, milestones)
   if (present(gamma)) call dtf_give(f, 2, gamma)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_constant_lr: Multiplies the learning rate by a factor until an epoch.
@@ -8413,7 +8422,7 @@ function dt_optim_constant_lr(optimizer, factor, total_iters, stat, errmsg) resu
   if (present(factor)) call dtf_give(f, 1, factor)
   if (present(total_iters)) call dtf_give(f, 2, total_iters)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_linear_lr: Moves the factor of the learning rate in a straight line.
@@ -8432,7 +8441,7 @@ function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, st
   if (present(end_factor)) call dtf_give(f, 2, end_factor)
   if (present(total_iters)) call dtf_give(f, 3, total_iters)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_exponential_lr: Multiplies the learning rate by gamma every epoch.
@@ -8447,7 +8456,7 @@ function dt_optim_exponential_lr(optimizer, gamma, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, gamma)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_polynomial_lr: Lowers the learning rate to 0 along a polynomial.
@@ -8464,7 +8473,7 @@ function dt_optim_polynomial_lr(optimizer, total_iters, power, stat, errmsg) res
   if (present(total_iters)) call dtf_give(f, 1, total_iters)
   if (present(power)) call dtf_give(f, 2, power)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_cosine_annealing_lr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
@@ -8481,7 +8490,7 @@ function dt_optim_cosine_annealing_lr(optimizer, t_max, eta_min, stat, errmsg) r
   call dtf_give(f, 1, t_max)
   if (present(eta_min)) call dtf_give(f, 2, eta_min)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762).
@@ -8509,7 +8518,7 @@ function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p
   if (present(scale)) call dtf_give(f, 6, scale)
   if (present(enable_gqa)) call dtf_give(f, 7, enable_gqa)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multi_head_attention_forward: Attention of several heads (arXiv 1706.03762): queries, keys and
@@ -8574,8 +8583,8 @@ subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check
   if (present(average_attn_weights)) call dtf_give(f, 23, average_attn_weights)
   if (present(is_causal)) call dtf_give(f, 24, is_causal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(weights, f%args(2))
+  call hold(output, f%taken(0))
+  call hold(weights, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! autocast_begin: Begins a region of this context in which ops run in the dtype that their policy
@@ -8617,7 +8626,7 @@ function dt_is_autocast_enabled(device_type, stat, errmsg) result(out)
   call dtf_begin(f, 164)
   call dtf_give(f, 0, device_type)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_autocast_enabled: Turns casting on or off, until the region ends.
@@ -8643,7 +8652,7 @@ function dt_get_autocast_dtype(device_type, stat, errmsg) result(out)
   call dtf_begin(f, 166)
   call dtf_give(f, 0, device_type)
   call tell(dtf_run(f), stat, errmsg)
-  out = int(f%args(0))
+  out = int(f%taken(0))
   call dtf_end(f)
 end function
 ! set_autocast_dtype: Sets the half precision of a kind of device, until the region ends.
@@ -8667,7 +8676,7 @@ function dt_is_autocast_cache_enabled(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 168)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_autocast_cache_enabled: Has casts of weights kept or not, until the region ends.
@@ -8751,7 +8760,7 @@ function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_gr
   if (present(create_graph)) call dtf_give(f, 4, create_graph)
   if (present(allow_unused)) call dtf_give(f, 5, allow_unused)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_register_hook: Has backward call a function with the tensor's gradient.
@@ -8766,7 +8775,7 @@ function dt_tensor_register_hook(input, hook, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_register_post_accumulate_grad_hook: Has backward call a function with a leaf's .grad each
@@ -8782,7 +8791,7 @@ function dt_tensor_register_post_accumulate_grad_hook(input, hook, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! autograd_current_backward: Which backward runs on this thread, the innermost: for hooks. Its
@@ -8794,7 +8803,7 @@ function dt_autograd_current_backward(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 176)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! autograd_is_reached: Whether the backward that runs on this thread, the innermost, comes to the
@@ -8808,7 +8817,7 @@ function dt_autograd_is_reached(node, stat, errmsg) result(out)
   call dtf_begin(f, 177)
   call dtf_give(f, 0, node)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for
@@ -8868,7 +8877,7 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   call dtf_give(f, 4, transfer(c_funloc(backward), 0_int64))
   if (present(dirty)) call dtf_give(f, 5, handle_of(dirty))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -8895,7 +8904,7 @@ function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv1d_padding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
@@ -8920,7 +8929,7 @@ function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv_transpose1d: The transpose of conv1d as a linear map of its input, which the gradient of
@@ -8949,7 +8958,7 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -8976,7 +8985,7 @@ function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv2d_padding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
@@ -9001,7 +9010,7 @@ function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv_transpose2d: The transpose of conv2d as a linear map of its input, which the gradient of
@@ -9030,7 +9039,7 @@ function dt_conv_transpose2d(input, weight, bias, stride, padding, output_paddin
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv3d: 3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -9057,7 +9066,7 @@ function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv3d_padding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
@@ -9082,7 +9091,7 @@ function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv_transpose3d: The transpose of conv3d as a linear map of its input, which the gradient of
@@ -9112,7 +9121,7 @@ function dt_conv_transpose3d(input, weight, bias, stride, padding, output_paddin
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! empty: A tensor with arbitrary contents.
@@ -9133,7 +9142,7 @@ function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errms
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! empty_strided: A tensor with given strides and arbitrary contents.
@@ -9154,7 +9163,7 @@ function dt_empty_strided(size, stride, dtype, device, requires_grad, stat, errm
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_empty_strided: A tensor with given strides and arbitrary contents, of this tensor's dtype
@@ -9178,7 +9187,7 @@ function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad,
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! zeros: A tensor filled with 0.
@@ -9197,7 +9206,7 @@ function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ones: A tensor filled with 1.
@@ -9216,7 +9225,7 @@ function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! full: A tensor filled with one number.
@@ -9237,7 +9246,7 @@ function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arange: The values start, start + step, ... before end, 1-d.
@@ -9260,7 +9269,7 @@ function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linspace: Evenly spaced values from start to end, both included, 1-d.
@@ -9283,7 +9292,7 @@ function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, errm
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logspace: Powers of base whose exponents are evenly spaced from start to end, 1-d.
@@ -9308,7 +9317,7 @@ function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! eye: A matrix with ones on the diagonal and zeros elsewhere.
@@ -9329,7 +9338,7 @@ function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scalar_tensor: A 0-d tensor with one number.
@@ -9348,7 +9357,7 @@ function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! empty_like: A tensor of the input's shape with arbitrary contents.
@@ -9369,7 +9378,7 @@ function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat,
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! zeros_like: A tensor of the input's shape filled with 0.
@@ -9390,7 +9399,7 @@ function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat,
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ones_like: A tensor of the input's shape filled with 1.
@@ -9411,7 +9420,7 @@ function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, 
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! full_like: A tensor of the input's shape filled with one number.
@@ -9434,7 +9443,7 @@ function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_fo
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_empty: A tensor with arbitrary contents, of this tensor's dtype and device.
@@ -9455,7 +9464,7 @@ function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_zeros: A tensor filled with 0, of this tensor's dtype and device.
@@ -9476,7 +9485,7 @@ function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_ones: A tensor filled with 1, of this tensor's dtype and device.
@@ -9497,7 +9506,7 @@ function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) re
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_full: A tensor filled with one number, of this tensor's dtype and device.
@@ -9520,7 +9529,7 @@ function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! from_numbers: A tensor with the given numbers.
@@ -9541,7 +9550,7 @@ function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! from_bools: A bool tensor with the given truth values.
@@ -9558,7 +9567,7 @@ function dt_from_bools(data, size, device, stat, errmsg) result(out)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! from_ints: Tensor of the given integers. torch.tensor of other languages.
@@ -9579,7 +9588,7 @@ function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) re
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! to_ints: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
@@ -9593,7 +9602,7 @@ function dt_to_ints(input, stat, errmsg) result(out)
   call dtf_begin(f, 213)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = words_at(f%args(0), f%args(1))
+  out = words_at(f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! to_numbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All
@@ -9607,7 +9616,7 @@ function dt_to_numbers(input, stat, errmsg) result(out)
   call dtf_begin(f, 214)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
+  out = transfer(words_at(f%taken(0), f%taken(1)), 0d0, f%taken(1))
   call dtf_end(f)
 end function
 ! clone: A differentiable copy.
@@ -9622,7 +9631,7 @@ function dt_clone(input, memory_format, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! to: The tensor with another dtype or device; itself if nothing changes and copy is false.
@@ -9645,7 +9654,7 @@ function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, er
   if (present(copy)) call dtf_give(f, 4, copy)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cpu: The tensor on the CPU; itself if it is there.
@@ -9660,7 +9669,7 @@ function dt_cpu(input, memory_format, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cuda: The tensor on a CUDA device; itself if it is there.
@@ -9679,7 +9688,7 @@ function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) resul
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
   if (present(memory_format)) call dtf_give(f, 3, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
@@ -9694,7 +9703,7 @@ function dt_contiguous(input, memory_format, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! copy_: Copies src into the tensor.
@@ -9746,7 +9755,7 @@ function dt_dataset_new(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 223)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dataset_len: How many items there are.
@@ -9759,7 +9768,7 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 224)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! data_loader_new: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
@@ -9784,7 +9793,7 @@ function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers
   if (present(prefetch_factor)) call dtf_give(f, 5, prefetch_factor)
   if (present(generator)) call dtf_give(f, 6, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! data_loader_len: How many batches an epoch has.
@@ -9797,7 +9806,7 @@ function dt_data_loader_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 226)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! data_loader_start: Begins a new epoch, in a new order if the loader shuffles.
@@ -9822,7 +9831,7 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   call dtf_begin(f, 228)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or
@@ -9836,7 +9845,7 @@ function dt_read_idx(path, stat, errmsg) result(out)
   call dtf_begin(f, 229)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! save_safetensors: Writes tensors in the safetensors format.
@@ -9868,8 +9877,8 @@ subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   call dtf_begin(f, 231)
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(tensors, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the names
@@ -9888,8 +9897,8 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(tensors, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! safetensors_names: The names of the tensors in a safetensors file.
@@ -9902,7 +9911,7 @@ function dt_safetensors_names(path, stat, errmsg) result(out)
   call dtf_begin(f, 233)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(out, f%args(0), f%args(1))
+  call take_texts(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! save_checkpoint: Writes a state dict as PyTorch's torch.save does: torch.load(weights_only=True)
@@ -9939,8 +9948,8 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(tensors, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! checkpoint_names: The names of the tensors in a checkpoint of PyTorch's.
@@ -9953,7 +9962,7 @@ function dt_checkpoint_names(path, stat, errmsg) result(out)
   call dtf_begin(f, 236)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(out, f%args(0), f%args(1))
+  call take_texts(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! save_archive: Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
@@ -9983,7 +9992,7 @@ function dt_archive_bytes(names, records, stat, errmsg) result(out)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! load_archive: Reads the records of a zip file as tensors of uint8.
@@ -9999,8 +10008,8 @@ subroutine dt_load_archive(path, names, records, mmap, stat, errmsg)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(records, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(records, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! load_archive_bytes: Reads the records of a zip file in memory as tensors of uint8.
@@ -10014,8 +10023,8 @@ subroutine dt_load_archive_bytes(data, names, records, stat, errmsg)
   call dtf_begin(f, 240)
   call dtf_give(f, 0, data)
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(records, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(records, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! save_npy: Writes a tensor as numpy.save does.
@@ -10041,7 +10050,7 @@ function dt_load_npy(path, stat, errmsg) result(out)
   call dtf_begin(f, 242)
   call dtf_give(f, 0, path)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! save_npz: Writes tensors as numpy.savez does.
@@ -10072,8 +10081,8 @@ subroutine dt_load_npz(path, names, arrays, only, stat, errmsg)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(arrays, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(arrays, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! read_csv: Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
@@ -10102,9 +10111,9 @@ subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, 
   if (present(one_hot)) call dtf_give(f, 5, one_hot)
   if (present(dtype)) call dtf_give(f, 6, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call take_texts(names, f%args(2), f%args(3))
-  call take_texts(labels, f%args(4), f%args(5))
+  call hold(values, f%taken(0))
+  call take_texts(names, f%taken(2), f%taken(3))
+  call take_texts(labels, f%taken(4), f%taken(5))
   call dtf_end(f)
 end subroutine
 ! cuda_device_count: How many CUDA devices there are.
@@ -10115,7 +10124,7 @@ function dt_cuda_device_count(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 246)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! cuda_reason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
@@ -10126,7 +10135,7 @@ function dt_cuda_reason(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 247)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! cuda_current_device: Which CUDA device is meant where none is numbered, in this context.
@@ -10137,7 +10146,7 @@ function dt_cuda_current_device(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 248)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! cuda_set_device: Sets the CUDA device that is meant where none is numbered, in this context.
@@ -10162,7 +10171,8 @@ function dt_device_from_text(text, stat, errmsg) result(out)
   call dtf_begin(f, 250)
   call dtf_give(f, 0, text)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! device_name: The maker's name of a device: "NVIDIA H200".
@@ -10175,7 +10185,7 @@ function dt_device_name(device, stat, errmsg) result(out)
   call dtf_begin(f, 251)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! device_capability: The compute capability of a CUDA device.
@@ -10189,8 +10199,8 @@ subroutine dt_device_capability(device, major, minor, stat, errmsg)
   call dtf_begin(f, 252)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  major = f%args(0)
-  minor = f%args(2)
+  major = f%taken(0)
+  minor = f%taken(2)
   call dtf_end(f)
 end subroutine
 ! get_device_properties: What a CUDA device is. Its maker's name, its compute capability, how many
@@ -10208,11 +10218,11 @@ subroutine dt_get_device_properties(device, name, major, minor, multi_processor_
   call dtf_begin(f, 253)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(name, f%args(0), f%args(1))
-  major = f%args(2)
-  minor = f%args(4)
-  multi_processor_count = f%args(6)
-  total_memory = f%args(8)
+  call take_text(name, f%taken(0), f%taken(1))
+  major = f%taken(2)
+  minor = f%taken(4)
+  multi_processor_count = f%taken(6)
+  total_memory = f%taken(8)
   call dtf_end(f)
 end subroutine
 ! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the
@@ -10230,10 +10240,10 @@ subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, 
   call dtf_begin(f, 254)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  free = f%args(0)
-  total = f%args(2)
-  peak_allocated = f%args(4)
-  peak_reserved = f%args(6)
+  free = f%taken(0)
+  total = f%taken(2)
+  peak_allocated = f%taken(4)
+  peak_reserved = f%taken(6)
   call dtf_end(f)
 end subroutine
 ! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for
@@ -10271,8 +10281,8 @@ subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 257)
   call tell(dtf_run(f), stat, errmsg)
-  matmul = f%args(0) /= 0
-  convolution = f%args(2) /= 0
+  matmul = f%taken(0) /= 0
+  convolution = f%taken(2) /= 0
   call dtf_end(f)
 end subroutine
 ! set_deterministic: Whether a program that runs twice on the same machine must give the same
@@ -10297,7 +10307,7 @@ function dt_get_deterministic(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 259)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_pin_memory: A copy in page-locked memory, from and to which GPUs copy without a detour.
@@ -10310,7 +10320,7 @@ function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   call dtf_begin(f, 260)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_is_pinned: Whether the tensor lies in memory that pin_memory allocated.
@@ -10323,7 +10333,7 @@ function dt_tensor_is_pinned(input, stat, errmsg) result(out)
   call dtf_begin(f, 261)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! stream_new: A new stream. Work goes to it after set_stream.
@@ -10338,7 +10348,7 @@ function dt_stream_new(device, priority, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! stream_external: A stream that another library made, to order work with it.
@@ -10353,7 +10363,7 @@ function dt_stream_external(device, native, stat, errmsg) result(out)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! current_stream: The stream that this context's work on a device goes to.
@@ -10366,7 +10376,7 @@ function dt_current_stream(device, stat, errmsg) result(out)
   call dtf_begin(f, 264)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! default_stream: The device's main stream, which work goes to until set_stream says otherwise.
@@ -10379,7 +10389,7 @@ function dt_default_stream(device, stat, errmsg) result(out)
   call dtf_begin(f, 265)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! stream_device: The device that the stream belongs to.
@@ -10392,7 +10402,8 @@ function dt_stream_device(self, stat, errmsg) result(out)
   call dtf_begin(f, 266)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! stream_native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a
@@ -10406,7 +10417,7 @@ function dt_stream_native(self, stat, errmsg) result(out)
   call dtf_begin(f, 267)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! set_stream: Sends what this context does on a device to a stream from now on.
@@ -10443,7 +10454,7 @@ function dt_stream_query(self, stat, errmsg) result(out)
   call dtf_begin(f, 270)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_record_stream: Says that a stream uses the tensor's memory, so that it is not given away
@@ -10472,7 +10483,7 @@ function dt_event_new(device, timing, stat, errmsg) result(out)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! event_device: The device that the event belongs to.
@@ -10485,7 +10496,8 @@ function dt_event_device(self, stat, errmsg) result(out)
   call dtf_begin(f, 273)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! event_record: Puts the mark at the end of a stream.
@@ -10535,7 +10547,7 @@ function dt_event_query(self, stat, errmsg) result(out)
   call dtf_begin(f, 277)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! event_elapsed_time: The time between two marks that have been reached. Milliseconds.
@@ -10550,7 +10562,7 @@ function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(end))
   call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! graph_new: An empty graph for a CUDA device.
@@ -10563,7 +10575,7 @@ function dt_graph_new(device, stat, errmsg) result(out)
   call dtf_begin(f, 279)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! graph_begin: From here to graph_end, what this thread does on the device is recorded, not run.
@@ -10621,7 +10633,7 @@ function dt_is_capturing(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 284)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! linalg_cholesky: The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its
@@ -10637,7 +10649,7 @@ function dt_linalg_cholesky(A, upper, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and
@@ -10656,8 +10668,8 @@ subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(L, f%args(0))
-  call hold(info, f%args(2))
+  call hold(L, f%taken(0))
+  call hold(info, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! cholesky: Another name of `linalg_cholesky`.
@@ -10672,7 +10684,7 @@ function dt_cholesky(input, upper, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cholesky_solve: X of (L @ L.mT) @ X = input.
@@ -10689,7 +10701,7 @@ function dt_cholesky_solve(input, input2, upper, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cholesky_inverse: The inverse of L @ L.mT.
@@ -10704,7 +10716,7 @@ function dt_cholesky_inverse(input, upper, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_lu_factor: LU factors by partial pivoting, in one matrix, and the exchanges of rows
@@ -10721,8 +10733,8 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, f%args(0))
-  call hold(pivots, f%args(2))
+  call hold(LU, f%taken(0))
+  call hold(pivots, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_factor_ex: linalg_lu_factor without looking at whether U can be divided by. The
@@ -10743,9 +10755,9 @@ subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, f%args(0))
-  call hold(pivots, f%args(2))
-  call hold(info, f%args(4))
+  call hold(LU, f%taken(0))
+  call hold(pivots, f%taken(2))
+  call hold(info, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_lu: A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper
@@ -10763,9 +10775,9 @@ subroutine dt_linalg_lu(A, P, L, U, pivot, stat, errmsg)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(P, f%args(0))
-  call hold(L, f%args(2))
-  call hold(U, f%args(4))
+  call hold(P, f%taken(0))
+  call hold(L, f%taken(2))
+  call hold(U, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! lu_unpack: P, L and U of what linalg_lu_factor gives.
@@ -10786,9 +10798,9 @@ subroutine dt_lu_unpack(LU_data, LU_pivots, P, L, U, unpack_data, unpack_pivots,
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
   if (present(unpack_pivots)) call dtf_give(f, 3, unpack_pivots)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(P, f%args(0))
-  call hold(L, f%args(2))
-  call hold(U, f%args(4))
+  call hold(P, f%taken(0))
+  call hold(L, f%taken(2))
+  call hold(U, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_solve: X of A @ X = B, with A's factors as linalg_lu_factor gives them.
@@ -10809,7 +10821,7 @@ function dt_linalg_lu_solve(LU, pivots, B, left, adjoint, stat, errmsg) result(o
   if (present(left)) call dtf_give(f, 3, left)
   if (present(adjoint)) call dtf_give(f, 4, adjoint)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lu_solve: linalg_lu_solve with the right-hand side first.
@@ -10826,7 +10838,7 @@ function dt_lu_solve(input, LU_data, LU_pivots, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(LU_data))
   call dtf_give(f, 2, handle_of(LU_pivots))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_solve: X of A @ X = B. B is a vector if it has one dimension, or A's shape without the
@@ -10844,7 +10856,7 @@ function dt_linalg_solve(A, B, left, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_solve_ex: linalg_solve without looking at whether it went well. The solutions, and for
@@ -10865,8 +10877,8 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   if (present(left)) call dtf_give(f, 2, left)
   if (present(check_errors)) call dtf_give(f, 3, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(result, f%args(0))
-  call hold(info, f%args(2))
+  call hold(result, f%taken(0))
+  call hold(info, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_solve_triangular: X of A @ X = B with a triangular A. Zeros on the diagonal are divided
@@ -10888,7 +10900,7 @@ function dt_linalg_solve_triangular(A, B, upper, left, unitriangular, stat, errm
   if (present(left)) call dtf_give(f, 3, left)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triangular_solve: linalg_solve_triangular with the right-hand side first. X, and a copy of A.
@@ -10910,8 +10922,8 @@ subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, tr
   if (present(transpose)) call dtf_give(f, 3, transpose)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, f%args(0))
-  call hold(cloned_coefficient, f%args(2))
+  call hold(solution, f%taken(0))
+  call hold(cloned_coefficient, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_inv: The inverse of each matrix.
@@ -10924,7 +10936,7 @@ function dt_linalg_inv(A, stat, errmsg) result(out)
   call dtf_begin(f, 300)
   call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! inverse: Another name of `linalg_inv`.
@@ -10937,7 +10949,7 @@ function dt_inverse(input, stat, errmsg) result(out)
   call dtf_begin(f, 301)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_inv_ex: linalg_inv without looking at whether it went well. The inverses, and for each
@@ -10954,8 +10966,8 @@ subroutine dt_linalg_inv_ex(A, inverse, info, check_errors, stat, errmsg)
   call dtf_give(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(inverse, f%args(0))
-  call hold(info, f%args(2))
+  call hold(inverse, f%taken(0))
+  call hold(info, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_det: The determinant of each matrix.
@@ -10968,7 +10980,7 @@ function dt_linalg_det(A, stat, errmsg) result(out)
   call dtf_begin(f, 303)
   call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! det: Another name of `linalg_det`.
@@ -10981,7 +10993,7 @@ function dt_det(input, stat, errmsg) result(out)
   call dtf_begin(f, 304)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_slogdet: The sign of each determinant, and log(abs(it)).
@@ -10995,8 +11007,8 @@ subroutine dt_linalg_slogdet(A, sign, logabsdet, stat, errmsg)
   call dtf_begin(f, 305)
   call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, f%args(0))
-  call hold(logabsdet, f%args(2))
+  call hold(sign, f%taken(0))
+  call hold(logabsdet, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! slogdet: Another name of `linalg_slogdet`.
@@ -11010,8 +11022,8 @@ subroutine dt_slogdet(input, sign, logabsdet, stat, errmsg)
   call dtf_begin(f, 306)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, f%args(0))
-  call hold(logabsdet, f%args(2))
+  call hold(sign, f%taken(0))
+  call hold(logabsdet, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! logdet: log of each determinant; NaN where it is negative.
@@ -11024,7 +11036,7 @@ function dt_logdet(input, stat, errmsg) result(out)
   call dtf_begin(f, 307)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_qr: A = Q @ R with orthonormal columns in Q and R upper triangular.
@@ -11040,8 +11052,8 @@ subroutine dt_linalg_qr(A, Q, R, mode, stat, errmsg)
   call dtf_give(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(Q, f%args(0))
-  call hold(R, f%args(2))
+  call hold(Q, f%taken(0))
+  call hold(R, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! geqrf: QR by Householder reflectors: R and, below its diagonal, the reflectors; and their
@@ -11056,8 +11068,8 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   call dtf_begin(f, 309)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(a, f%args(0))
-  call hold(tau, f%args(2))
+  call hold(a, f%taken(0))
+  call hold(tau, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_householder_product: The first n columns of the product of the reflectors.
@@ -11072,7 +11084,7 @@ function dt_linalg_householder_product(A, tau, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(tau))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! orgqr: Another name of `linalg_householder_product`.
@@ -11087,7 +11099,7 @@ function dt_orgqr(input, input2, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ormqr: Product with the whole Q of the reflectors.
@@ -11108,7 +11120,7 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
   if (present(left)) call dtf_give(f, 3, left)
   if (present(transpose)) call dtf_give(f, 4, transpose)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_eigh: Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors
@@ -11125,8 +11137,8 @@ subroutine dt_linalg_eigh(A, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   call dtf_give(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(eigenvalues, f%args(0))
-  call hold(eigenvectors, f%args(2))
+  call hold(eigenvalues, f%taken(0))
+  call hold(eigenvectors, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_eigvalsh: The eigenvalues of linalg_eigh.
@@ -11141,7 +11153,7 @@ function dt_linalg_eigvalsh(A, UPLO, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_svd: A = U @ diag(S) @ Vh, singular values from the largest.
@@ -11160,9 +11172,9 @@ subroutine dt_linalg_svd(A, U, S, Vh, full_matrices, driver, stat, errmsg)
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(U, f%args(0))
-  call hold(S, f%args(2))
-  call hold(Vh, f%args(4))
+  call hold(U, f%taken(0))
+  call hold(S, f%taken(2))
+  call hold(Vh, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_svdvals: The singular values of linalg_svd.
@@ -11177,7 +11189,7 @@ function dt_linalg_svdvals(A, driver, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! svd: input = U @ diag(S) @ V.mT.
@@ -11196,9 +11208,9 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(U, f%args(0))
-  call hold(S, f%args(2))
-  call hold(V, f%args(4))
+  call hold(U, f%taken(0))
+  call hold(S, f%taken(2))
+  call hold(V, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_pinv: Moore and Penrose's pseudo-inverse [..., n, m].
@@ -11217,7 +11229,7 @@ function dt_linalg_pinv(A, atol, rtol, hermitian, stat, errmsg) result(out)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_rank: How many singular values of each matrix are not 0 (int64).
@@ -11236,7 +11248,7 @@ function dt_linalg_matrix_rank(A, atol, rtol, hermitian, stat, errmsg) result(ou
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_lstsq: The X with the least norm of A @ X - B, and the least of its own. X, the sums of
@@ -11259,10 +11271,10 @@ subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rco
   if (present(rcond)) call dtf_give(f, 2, rcond)
   if (present(driver)) call dtf_give(f, 3, driver)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, f%args(0))
-  call hold(residuals, f%args(2))
-  call hold(rank, f%args(4))
-  call hold(singular_values, f%args(6))
+  call hold(solution, f%taken(0))
+  call hold(residuals, f%taken(2))
+  call hold(rank, f%taken(4))
+  call hold(singular_values, f%taken(6))
   call dtf_end(f)
 end subroutine
 ! linalg_cond: norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices
@@ -11278,7 +11290,7 @@ function dt_linalg_cond(A, p, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   if (present(p)) call give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_cond_named: linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
@@ -11293,7 +11305,7 @@ function dt_linalg_cond_named(A, p, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_exp: The exponential of matrices: the sum of A^k / k!.
@@ -11306,7 +11318,7 @@ function dt_linalg_matrix_exp(A, stat, errmsg) result(out)
   call dtf_begin(f, 323)
   call dtf_give(f, 0, handle_of(A))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! matrix_exp: Another name of `linalg_matrix_exp`.
@@ -11319,7 +11331,7 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   call dtf_begin(f, 324)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_tensorinv: The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the
@@ -11335,7 +11347,7 @@ function dt_linalg_tensorinv(A, ind, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_tensorsolve: X of tensordot(A, X, X.ndim) = B.
@@ -11352,7 +11364,7 @@ function dt_linalg_tensorsolve(A, B, dims, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rotary_embedding: Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is
@@ -11373,7 +11385,7 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   if (present(base)) call dtf_give(f, 2, base)
   if (present(interleaved)) call dtf_give(f, 3, interleaved)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of
@@ -11392,7 +11404,7 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! top_k_top_p_filtering: Leaves all but the likeliest tokens out of a distribution. The scores,
@@ -11410,7 +11422,7 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sample_logits: Draws a token from each distribution softmax(top_k_top_p_filtering(logits /
@@ -11432,7 +11444,7 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   if (present(top_p)) call dtf_give(f, 3, top_p)
   if (present(generator)) call dtf_give(f, 4, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_new: An empty cache. Dtype, device and all sizes but the number of tokens are those of
@@ -11446,7 +11458,7 @@ function dt_kv_cache_new(capacity, stat, errmsg) result(out)
   call dtf_begin(f, 331)
   if (present(capacity)) call dtf_give(f, 0, capacity)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_update: Appends the keys and values of new tokens and gives those of all. A single new
@@ -11466,8 +11478,8 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(keys, f%args(0))
-  call hold(values, f%args(2))
+  call hold(keys, f%taken(0))
+  call hold(values, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! kv_cache_length: How many tokens it holds.
@@ -11480,7 +11492,7 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   call dtf_begin(f, 333)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! kv_cache_truncate: Forgets the last tokens and keeps the memory. What update gave before is
@@ -11537,7 +11549,7 @@ function dt_kv_cache_place(self, stat, errmsg) result(out)
   call dtf_begin(f, 337)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_seen: Which places count where it follows one. bool [1, capacity], or absent.
@@ -11550,7 +11562,7 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   call dtf_begin(f, 338)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_decoder_block: Tokens through a block of a language model that looks back: x = input +
@@ -11599,7 +11611,7 @@ function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias,
   if (present(down_bias)) call dtf_give(f, 14, handle_of(down_bias))
   if (present(eps)) call dtf_give(f, 15, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! amp_unscale_: Divides gradients by the scale of the loss, and looks whether all of them are
@@ -11616,7 +11628,7 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give(f, 1, handle_of(scale))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without
@@ -11657,7 +11669,7 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
   if (present(growth_interval)) call dtf_give(f, 3, growth_interval)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grad_scaler_scale: The loss times the scale.
@@ -11672,7 +11684,7 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(outputs))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grad_scaler_unscale_: Takes the scale from the gradients before the step, so that they may be
@@ -11728,7 +11740,7 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   call dtf_begin(f, 347)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grad_scaler_set_state: Goes on with a scale and a count of finite steps.
@@ -11757,7 +11769,7 @@ function dt_index(input, indices, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_put: A copy of the input with input[indices] = values.
@@ -11776,7 +11788,7 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   call dtf_give(f, 2, handle_of(values))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_put_: Writes values at indices, in place.
@@ -11810,7 +11822,7 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_add: A copy of the input with alpha * source added to the slices that the index names.
@@ -11831,7 +11843,7 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   call dtf_give(f, 3, handle_of(source))
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_add_: In-place version of `index_add`.
@@ -11869,7 +11881,7 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(index))
   if (present(sparse_grad)) call dtf_give(f, 3, sparse_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
@@ -11889,7 +11901,7 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(index))
   call give(f, 3, src)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter_: In-place version of `scatter`.
@@ -11925,7 +11937,7 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(src))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter_add_: In-place version of `scatter_add`.
@@ -11966,7 +11978,7 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter_reduce_: In-place version of `scatter_reduce`.
@@ -12010,7 +12022,7 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_reduce_: In-place version of `index_reduce`.
@@ -12050,7 +12062,7 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(index))
   call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_fill_: In-place version of `index_fill`.
@@ -12086,7 +12098,7 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_copy_: In-place version of `index_copy`.
@@ -12121,7 +12133,7 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_scatter_: In-place version of `masked_scatter`.
@@ -12151,7 +12163,7 @@ function dt_take(input, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! take_along_dim: gather, with broadcasting.
@@ -12168,7 +12180,7 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! put: A copy of the input with other elements at positions.
@@ -12187,7 +12199,7 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(source))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! put_: In-place version of `put`.
@@ -12222,7 +12234,7 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_select: The elements where the mask holds, 1-d.
@@ -12237,7 +12249,7 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nonzero: The positions of nonzero elements: int64 [count, dimensions].
@@ -12250,7 +12262,7 @@ function dt_nonzero(input, stat, errmsg) result(out)
   call dtf_begin(f, 376)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! one_hot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
@@ -12265,7 +12277,7 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tril: The lower triangle of matrices; other elements become 0.
@@ -12280,7 +12292,7 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tril_: In-place version of `tril`.
@@ -12308,7 +12320,7 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triu_: In-place version of `triu`.
@@ -12338,7 +12350,7 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! set_at: input[index] = value of Python.
@@ -12382,7 +12394,7 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   if (present(unsafe)) call dtf_give(f, 6, unsafe)
   if (present(initial)) call give(f, 7, initial)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
@@ -12397,7 +12409,7 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mm: Product of two matrices: [n, k] and [k, m] make [n, m].
@@ -12412,7 +12424,7 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
@@ -12427,7 +12439,7 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
@@ -12448,7 +12460,7 @@ function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! baddbmm_: In-place version of `baddbmm`.
@@ -12488,7 +12500,7 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addbmm_: In-place version of `addbmm`.
@@ -12522,7 +12534,7 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmv: beta * input + alpha * (mat @ vec).
@@ -12543,7 +12555,7 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmv_: In-place version of `addmv`.
@@ -12577,7 +12589,7 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dot: Inner product of two vectors, 0-d.
@@ -12592,7 +12604,7 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmm: beta * input + alpha * (mat1 @ mat2).
@@ -12613,7 +12625,7 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmm_: In-place version of `addmm`.
@@ -12647,7 +12659,7 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addr: beta * input + alpha * outer(vec1, vec2).
@@ -12668,7 +12680,7 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addr_: In-place version of `addr`.
@@ -12703,7 +12715,7 @@ function dt_inner(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cross: Cross product of vectors of three elements.
@@ -12720,7 +12732,7 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kron: Kronecker product: each element of input times the whole of other.
@@ -12735,7 +12747,7 @@ function dt_kron(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! einsum: Sums of products over the dimensions that the equation names: those that it does not
@@ -12751,7 +12763,7 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensordot: Sums of products over several dimensions.
@@ -12768,7 +12780,7 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensordot_dims: tensordot over dimensions that are named.
@@ -12787,7 +12799,7 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   call dtf_give(f, 2, dims_a)
   call dtf_give(f, 3, dims_b)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k.
@@ -12806,7 +12818,7 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matmul: Another name of `matmul`.
@@ -12821,7 +12833,7 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! matrix_power: Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
@@ -12836,7 +12848,7 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_multi_dot: Product of several matrices, in the order that takes the fewest
@@ -12850,7 +12862,7 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 411)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chain_matmul: Product of several matrices, in the order that takes the fewest multiplications.
@@ -12863,7 +12875,7 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   call dtf_begin(f, 412)
   call dtf_give(f, 0, handle_of(matrices))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! trace: Sum of the elements on the diagonal.
@@ -12876,7 +12888,7 @@ function dt_trace(input, stat, errmsg) result(out)
   call dtf_begin(f, 413)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_diagonal: The diagonals of matrices, as a view.
@@ -12895,7 +12907,7 @@ function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_cross: Cross product of vectors of three elements.
@@ -12912,7 +12924,7 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_vecdot: Inner products of vectors along a dimension.
@@ -12929,7 +12941,7 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_vector_norm: Vector norm: (sum |x|^ord)^(1/ord).
@@ -12950,7 +12962,7 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_norm: Norm of matrices. Python's 'nuc' is nuclear_norm.
@@ -12971,7 +12983,7 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nuclear_norm: The sum of the singular values of matrices.
@@ -12988,7 +13000,7 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_norm: vector_norm of vectors, matrix_norm of matrices.
@@ -13009,7 +13021,7 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cosine_similarity: Cosine of the angle between vectors along a dimension.
@@ -13028,7 +13040,7 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pairwise_distance: norm(x1 - x2 + eps) along the last dimension.
@@ -13049,7 +13061,7 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(keepdim)) call dtf_give(f, 4, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dist: norm(input - other) of all elements.
@@ -13066,7 +13078,7 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cdist: Distances between each row of the one and each of the other: [..., n, m].
@@ -13085,7 +13097,7 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 2, p)
   if (present(compute_mode)) call dtf_give(f, 3, compute_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pdist: Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2),
@@ -13101,7 +13113,7 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! renorm: The input with those slices along a dimension scaled down whose norm is larger.
@@ -13120,7 +13132,7 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   call dtf_give(f, 2, dim)
   call give(f, 3, maxnorm)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! renorm_: In-place version of `renorm`.
@@ -13155,7 +13167,7 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_vander: Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an
@@ -13171,7 +13183,7 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mse_loss: (input - target) squared.
@@ -13190,7 +13202,7 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! l1_loss: |input - target|.
@@ -13209,7 +13221,7 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give(f, 3, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere
@@ -13229,7 +13241,7 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(beta)) call dtf_give(f, 3, beta)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
@@ -13250,7 +13262,7 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   if (present(delta)) call dtf_give(f, 3, delta)
   if (present(weight)) call dtf_give(f, 4, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kl_div: The Kullback-Leibler divergence: target * (log(target) - input).
@@ -13269,7 +13281,7 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(log_target)) call dtf_give(f, 3, log_target)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the
@@ -13293,7 +13305,7 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the
@@ -13317,7 +13329,7 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! soft_margin_loss: log(1 + exp(-target * input)).
@@ -13334,7 +13346,7 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hinge_embedding_loss: input where target is 1, max(0, margin - input) where it is -1; both where
@@ -13354,7 +13366,7 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   if (present(margin)) call dtf_give(f, 2, margin)
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! margin_ranking_loss: max(0, -target * (input1 - input2) + margin).
@@ -13375,7 +13387,7 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cosine_embedding_loss: 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being
@@ -13397,7 +13409,7 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
@@ -13424,7 +13436,7 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   if (present(swap)) call dtf_give(f, 6, swap)
   if (present(reduction)) call dtf_give(f, 7, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multi_margin_loss: The mean over the classes of weight[target] * max(0, margin - input[target] +
@@ -13448,7 +13460,7 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   if (present(weight)) call dtf_give(f, 4, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 5, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multilabel_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over all targets
@@ -13466,7 +13478,7 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multilabel_soft_margin_loss: The mean over the classes of binary_cross_entropy_with_logits.
@@ -13485,7 +13497,7 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nll_loss: Negative log-likelihood: -weight[target] * input[target].
@@ -13506,7 +13518,7 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   if (present(ignore_index)) call dtf_give(f, 3, ignore_index)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ctc_loss: -log of the probability of all paths through [time, classes] that are the target after
@@ -13534,7 +13546,7 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   if (present(reduction)) call dtf_give(f, 5, reduction)
   if (present(zero_infinity)) call dtf_give(f, 6, zero_infinity)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cross_entropy: Negative log-likelihood of log_softmax(input) over dimension 1.
@@ -13557,7 +13569,7 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   if (present(reduction)) call dtf_give(f, 4, reduction)
   if (present(label_smoothing)) call dtf_give(f, 5, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linear_cross_entropy: cross_entropy of linear(input, linear_weight, linear_bias). Where there
@@ -13586,7 +13598,7 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   if (present(ignore_index)) call dtf_give(f, 6, ignore_index)
   if (present(label_smoothing)) call dtf_give(f, 7, label_smoothing)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! binary_cross_entropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
@@ -13606,7 +13618,7 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(input), without overflow.
@@ -13627,7 +13639,7 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   if (present(reduction)) call dtf_give(f, 3, reduction)
   if (present(pos_weight)) call dtf_give(f, 4, handle_of(pos_weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_forward: Applies the module.
@@ -13644,7 +13656,7 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(input))
   if (present(target)) call dtf_give(f, 2, handle_of(target))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors
@@ -13660,7 +13672,7 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_forward_outputs: Applies a module whose forward has several results. All that the module
@@ -13676,7 +13688,7 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! module_generate: Writes with a language model: `count` more tokens, drawn one by one as
@@ -13705,7 +13717,7 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   if (present(top_p)) call dtf_give(f, 5, top_p)
   if (present(generator)) call dtf_give(f, 6, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_kind: The module's class: Linear.
@@ -13718,7 +13730,7 @@ function dt_module_kind(self, stat, errmsg) result(out)
   call dtf_begin(f, 455)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! module_train: Sets the mode of the module and all below it: dropout and batch norm tell the two
@@ -13745,7 +13757,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   call dtf_begin(f, 457)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! module_parameters: The parameters of the module and of all below it; one that has several names
@@ -13759,7 +13771,7 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   call dtf_begin(f, 458)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
@@ -13774,8 +13786,8 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 459)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(tensors, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! module_named_buffers: The buffers with their names: state that is not trained.
@@ -13789,8 +13801,8 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 460)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(tensors, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are the
@@ -13805,8 +13817,8 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 461)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(tensors, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! module_load_state_dict: Sets parameters and buffers.
@@ -13930,7 +13942,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 470)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! module_child: A direct child.
@@ -13945,7 +13957,7 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_new: An empty container for state and children. It has no forward: the program applies
@@ -13959,7 +13971,7 @@ function dt_module_new(kind, stat, errmsg) result(out)
   call dtf_begin(f, 472)
   call dtf_give(f, 0, kind)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_register_parameter: Adds a parameter.
@@ -14015,7 +14027,7 @@ function dt_nn_sequential(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 476)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_append: Adds a child to a Sequential, under the next number.
@@ -14045,7 +14057,7 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linear_activation: activation(linear(input, weight, bias)): [..., out_features]. The product's
@@ -14067,7 +14079,7 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   call dtf_give(f, 3, activation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
@@ -14096,7 +14108,7 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! batch_norm_relu: min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it
@@ -14131,7 +14143,7 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   if (present(addend)) call dtf_give(f, 8, handle_of(addend))
   if (present(limit)) call dtf_give(f, 9, limit)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
@@ -14153,7 +14165,7 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
@@ -14173,7 +14185,7 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(eps)) call dtf_give(f, 3, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
@@ -14195,7 +14207,7 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! instance_norm: batch_norm of each image by itself (arXiv 1607.08022).
@@ -14222,7 +14234,7 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta;
@@ -14244,7 +14256,7 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   if (present(beta)) call dtf_give(f, 3, beta)
   if (present(k)) call dtf_give(f, 4, k)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
@@ -14261,7 +14273,7 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log_softmax: log(softmax(input)), without overflow.
@@ -14278,7 +14290,7 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
@@ -14295,7 +14307,7 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout_: In-place version of `dropout`.
@@ -14327,7 +14339,7 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout1d_: In-place version of `dropout1d`.
@@ -14359,7 +14371,7 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout2d_: In-place version of `dropout2d`.
@@ -14392,7 +14404,7 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout3d_: In-place version of `dropout3d`.
@@ -14425,7 +14437,7 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! alpha_dropout_: In-place version of `alpha_dropout`.
@@ -14457,7 +14469,7 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! feature_alpha_dropout_: In-place version of `feature_alpha_dropout`.
@@ -14491,7 +14503,7 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(training)) call dtf_give(f, 3, training)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rrelu_: In-place version of `rrelu`.
@@ -14530,7 +14542,7 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(dim)) call dtf_give(f, 4, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! embedding: Rows of a table: weight[input], of shape [input..., size].
@@ -14555,7 +14567,7 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   if (present(scale_grad_by_freq)) call dtf_give(f, 5, scale_grad_by_freq)
   if (present(sparse)) call dtf_give(f, 6, sparse)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty
@@ -14589,7 +14601,7 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   if (present(include_last_offset)) call dtf_give(f, 9, include_last_offset)
   if (present(padding_idx)) call dtf_give(f, 10, padding_idx)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fake_quantize_per_tensor_affine: What is left of the input's elements when they are rounded to
@@ -14612,7 +14624,7 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   call dtf_give(f, 3, quant_min)
   call dtf_give(f, 4, quant_max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fake_quantize_per_channel_affine: fake_quantize_per_tensor_affine with a scale and a zero_point
@@ -14636,7 +14648,7 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   call dtf_give(f, 4, quant_min)
   call dtf_give(f, 5, quant_max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
@@ -14714,7 +14726,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   call dtf_begin(f, 513)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! optimizer_get: A setting of a parameter group.
@@ -14731,7 +14743,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
   call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! optimizer_set: Changes a setting of a parameter group.
@@ -14763,8 +14775,8 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 516)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_tensors(tensors, f%taken(2), f%taken(3))
   call dtf_end(f)
 end subroutine
 ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
@@ -14804,7 +14816,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! lr_scheduler_get_last_lr: The learning rates that the schedule has set last. One rate per
@@ -14818,7 +14830,7 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
+  out = transfer(words_at(f%taken(0), f%taken(1)), 0d0, f%taken(1))
   call dtf_end(f)
 end function
 ! clip_grad_norm_: Scales gradients so that their norm, taken over all of them, is at most
@@ -14838,7 +14850,7 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
   if (present(error_if_nonfinite)) call dtf_give(f, 3, error_if_nonfinite)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optimizer_check_not_capturing: Refuses a first step in a graph that is being captured, for
@@ -14911,7 +14923,7 @@ function dt_neg(input, stat, errmsg) result(out)
   call dtf_begin(f, 525)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! neg_: In-place version of `neg`.
@@ -14935,7 +14947,7 @@ function dt_abs(input, stat, errmsg) result(out)
   call dtf_begin(f, 527)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! abs_: In-place version of `abs`.
@@ -14959,7 +14971,7 @@ function dt_sign(input, stat, errmsg) result(out)
   call dtf_begin(f, 529)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sign_: In-place version of `sign`.
@@ -14983,7 +14995,7 @@ function dt_floor(input, stat, errmsg) result(out)
   call dtf_begin(f, 531)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! floor_: In-place version of `floor`.
@@ -15007,7 +15019,7 @@ function dt_ceil(input, stat, errmsg) result(out)
   call dtf_begin(f, 533)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ceil_: In-place version of `ceil`.
@@ -15031,7 +15043,7 @@ function dt_round(input, stat, errmsg) result(out)
   call dtf_begin(f, 535)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! round_: In-place version of `round`.
@@ -15055,7 +15067,7 @@ function dt_trunc(input, stat, errmsg) result(out)
   call dtf_begin(f, 537)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! trunc_: In-place version of `trunc`.
@@ -15079,7 +15091,7 @@ function dt_exp(input, stat, errmsg) result(out)
   call dtf_begin(f, 539)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! exp_: In-place version of `exp`.
@@ -15103,7 +15115,7 @@ function dt_log(input, stat, errmsg) result(out)
   call dtf_begin(f, 541)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log_: In-place version of `log`.
@@ -15127,7 +15139,7 @@ function dt_log1p(input, stat, errmsg) result(out)
   call dtf_begin(f, 543)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log1p_: In-place version of `log1p`.
@@ -15151,7 +15163,7 @@ function dt_sqrt(input, stat, errmsg) result(out)
   call dtf_begin(f, 545)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sqrt_: In-place version of `sqrt`.
@@ -15175,7 +15187,7 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   call dtf_begin(f, 547)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rsqrt_: In-place version of `rsqrt`.
@@ -15199,7 +15211,7 @@ function dt_square(input, stat, errmsg) result(out)
   call dtf_begin(f, 549)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! square_: In-place version of `square`.
@@ -15223,7 +15235,7 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   call dtf_begin(f, 551)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! reciprocal_: In-place version of `reciprocal`.
@@ -15247,7 +15259,7 @@ function dt_sin(input, stat, errmsg) result(out)
   call dtf_begin(f, 553)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sin_: In-place version of `sin`.
@@ -15271,7 +15283,7 @@ function dt_cos(input, stat, errmsg) result(out)
   call dtf_begin(f, 555)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cos_: In-place version of `cos`.
@@ -15295,7 +15307,7 @@ function dt_tanh(input, stat, errmsg) result(out)
   call dtf_begin(f, 557)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tanh_: In-place version of `tanh`.
@@ -15319,7 +15331,7 @@ function dt_erf(input, stat, errmsg) result(out)
   call dtf_begin(f, 559)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erf_: In-place version of `erf`.
@@ -15343,7 +15355,7 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   call dtf_begin(f, 561)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sigmoid_: In-place version of `sigmoid`.
@@ -15367,7 +15379,7 @@ function dt_relu(input, stat, errmsg) result(out)
   call dtf_begin(f, 563)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! relu_: In-place version of `relu`.
@@ -15393,7 +15405,7 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! leaky_relu_: In-place version of `leaky_relu`.
@@ -15421,7 +15433,7 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! elu_: In-place version of `elu`.
@@ -15451,7 +15463,7 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logsigmoid: log(sigmoid(input)), without overflow.
@@ -15464,7 +15476,7 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   call dtf_begin(f, 570)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! silu: input * sigmoid(input), also called swish.
@@ -15477,7 +15489,7 @@ function dt_silu(input, stat, errmsg) result(out)
   call dtf_begin(f, 571)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! silu_: In-place version of `silu`.
@@ -15503,7 +15515,7 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_min: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
@@ -15518,7 +15530,7 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_min_: In-place version of `clamp_min`.
@@ -15546,7 +15558,7 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_max_: In-place version of `clamp_max`.
@@ -15577,7 +15589,7 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_: In-place version of `clamp`.
@@ -15609,7 +15621,7 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! add_: In-place version of `add`.
@@ -15641,7 +15653,7 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sub_: In-place version of `sub`.
@@ -15673,7 +15685,7 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mul: input * other.
@@ -15688,7 +15700,7 @@ function dt_mul(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mul_: In-place version of `mul`.
@@ -15716,7 +15728,7 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! true_divide_: In-place version of `true_divide`.
@@ -15746,7 +15758,7 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! div_: In-place version of `div`.
@@ -15776,7 +15788,7 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! floor_divide_: In-place version of `floor_divide`.
@@ -15804,7 +15816,7 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! remainder_: In-place version of `remainder`.
@@ -15832,7 +15844,7 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pow_: In-place version of `pow`.
@@ -15860,7 +15872,7 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
@@ -15875,7 +15887,7 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
@@ -15892,7 +15904,7 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardtanh_: In-place version of `hardtanh`.
@@ -15920,7 +15932,7 @@ function dt_relu6(input, stat, errmsg) result(out)
   call dtf_begin(f, 601)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! relu6_: In-place version of `relu6`.
@@ -15944,7 +15956,7 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   call dtf_begin(f, 603)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardsigmoid_: In-place version of `hardsigmoid`.
@@ -15968,7 +15980,7 @@ function dt_hardswish(input, stat, errmsg) result(out)
   call dtf_begin(f, 605)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardswish_: In-place version of `hardswish`.
@@ -15994,7 +16006,7 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
@@ -16009,7 +16021,7 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tanhshrink: input - tanh(input).
@@ -16022,7 +16034,7 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   call dtf_begin(f, 609)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! threshold: input where it is above the threshold, value elsewhere.
@@ -16039,7 +16051,7 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   call give(f, 1, threshold)
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! threshold_: In-place version of `threshold`.
@@ -16067,7 +16079,7 @@ function dt_softsign(input, stat, errmsg) result(out)
   call dtf_begin(f, 612)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
@@ -16080,7 +16092,7 @@ function dt_selu(input, stat, errmsg) result(out)
   call dtf_begin(f, 613)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! selu_: In-place version of `selu`.
@@ -16106,7 +16118,7 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! celu_: In-place version of `celu`.
@@ -16132,7 +16144,7 @@ function dt_mish(input, stat, errmsg) result(out)
   call dtf_begin(f, 617)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mish_: In-place version of `mish`.
@@ -16158,7 +16170,7 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! prelu: input where it is positive, weight * input elsewhere.
@@ -16173,7 +16185,7 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! softmin: softmax of -input.
@@ -16190,7 +16202,7 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! eq: Where input == other.
@@ -16205,7 +16217,7 @@ function dt_eq(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! eq_: In-place version of `eq`.
@@ -16233,7 +16245,7 @@ function dt_ne(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ne_: In-place version of `ne`.
@@ -16261,7 +16273,7 @@ function dt_lt(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lt_: In-place version of `lt`.
@@ -16289,7 +16301,7 @@ function dt_le(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! le_: In-place version of `le`.
@@ -16317,7 +16329,7 @@ function dt_gt(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! gt_: In-place version of `gt`.
@@ -16345,7 +16357,7 @@ function dt_ge(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ge_: In-place version of `ge`.
@@ -16371,7 +16383,7 @@ function dt_isnan(input, stat, errmsg) result(out)
   call dtf_begin(f, 634)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isinf: Where elements are infinite.
@@ -16384,7 +16396,7 @@ function dt_isinf(input, stat, errmsg) result(out)
   call dtf_begin(f, 635)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isfinite: Where elements are neither infinite nor NaN.
@@ -16397,7 +16409,7 @@ function dt_isfinite(input, stat, errmsg) result(out)
   call dtf_begin(f, 636)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_not: Where elements are zero.
@@ -16410,7 +16422,7 @@ function dt_logical_not(input, stat, errmsg) result(out)
   call dtf_begin(f, 637)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_not_: In-place version of `logical_not`.
@@ -16436,7 +16448,7 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_and_: In-place version of `logical_and`.
@@ -16464,7 +16476,7 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_or_: In-place version of `logical_or`.
@@ -16492,7 +16504,7 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_xor_: In-place version of `logical_xor`.
@@ -16520,7 +16532,7 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_and_: In-place version of `bitwise_and`.
@@ -16548,7 +16560,7 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_or_: In-place version of `bitwise_or`.
@@ -16576,7 +16588,7 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_xor_: In-place version of `bitwise_xor`.
@@ -16605,7 +16617,7 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_left_shift_: In-place version of `bitwise_left_shift`.
@@ -16634,7 +16646,7 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_right_shift_: In-place version of `bitwise_right_shift`.
@@ -16660,7 +16672,7 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   call dtf_begin(f, 655)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
@@ -16677,7 +16689,7 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   call give(f, 1, input)
   call give(f, 2, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_fill: The input with value where the mask holds. The result has the input's dtype.
@@ -16694,7 +16706,7 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_fill_: In-place version of `masked_fill`.
@@ -16722,7 +16734,7 @@ function dt_tan(input, stat, errmsg) result(out)
   call dtf_begin(f, 659)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tan_: In-place version of `tan`.
@@ -16746,7 +16758,7 @@ function dt_asin(input, stat, errmsg) result(out)
   call dtf_begin(f, 661)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! asin_: In-place version of `asin`.
@@ -16770,7 +16782,7 @@ function dt_acos(input, stat, errmsg) result(out)
   call dtf_begin(f, 663)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! acos_: In-place version of `acos`.
@@ -16794,7 +16806,7 @@ function dt_atan(input, stat, errmsg) result(out)
   call dtf_begin(f, 665)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atan_: In-place version of `atan`.
@@ -16818,7 +16830,7 @@ function dt_sinh(input, stat, errmsg) result(out)
   call dtf_begin(f, 667)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sinh_: In-place version of `sinh`.
@@ -16842,7 +16854,7 @@ function dt_cosh(input, stat, errmsg) result(out)
   call dtf_begin(f, 669)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cosh_: In-place version of `cosh`.
@@ -16866,7 +16878,7 @@ function dt_asinh(input, stat, errmsg) result(out)
   call dtf_begin(f, 671)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! asinh_: In-place version of `asinh`.
@@ -16890,7 +16902,7 @@ function dt_acosh(input, stat, errmsg) result(out)
   call dtf_begin(f, 673)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! acosh_: In-place version of `acosh`.
@@ -16914,7 +16926,7 @@ function dt_atanh(input, stat, errmsg) result(out)
   call dtf_begin(f, 675)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atanh_: In-place version of `atanh`.
@@ -16940,7 +16952,7 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atan2_: In-place version of `atan2`.
@@ -16968,7 +16980,7 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hypot_: In-place version of `hypot`.
@@ -16994,7 +17006,7 @@ function dt_sinc(input, stat, errmsg) result(out)
   call dtf_begin(f, 681)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sinc_: In-place version of `sinc`.
@@ -17018,7 +17030,7 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   call dtf_begin(f, 683)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! deg2rad_: In-place version of `deg2rad`.
@@ -17042,7 +17054,7 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   call dtf_begin(f, 685)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rad2deg_: In-place version of `rad2deg`.
@@ -17066,7 +17078,7 @@ function dt_expm1(input, stat, errmsg) result(out)
   call dtf_begin(f, 687)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! expm1_: In-place version of `expm1`.
@@ -17090,7 +17102,7 @@ function dt_exp2(input, stat, errmsg) result(out)
   call dtf_begin(f, 689)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! exp2_: In-place version of `exp2`.
@@ -17114,7 +17126,7 @@ function dt_log2(input, stat, errmsg) result(out)
   call dtf_begin(f, 691)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log2_: In-place version of `log2`.
@@ -17138,7 +17150,7 @@ function dt_log10(input, stat, errmsg) result(out)
   call dtf_begin(f, 693)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log10_: In-place version of `log10`.
@@ -17164,7 +17176,7 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logit_: In-place version of `logit`.
@@ -17192,7 +17204,7 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! xlogy_: In-place version of `xlogy`.
@@ -17220,7 +17232,7 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logaddexp2: log2(2^input + 2^other), without overflow.
@@ -17235,7 +17247,7 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! float_power: pow in float64.
@@ -17250,7 +17262,7 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   call give(f, 0, input)
   call give(f, 1, exponent)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! float_power_: In-place version of `float_power`.
@@ -17278,7 +17290,7 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ldexp_: In-place version of `ldexp`.
@@ -17304,7 +17316,7 @@ function dt_frac(input, stat, errmsg) result(out)
   call dtf_begin(f, 705)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! frac_: In-place version of `frac`.
@@ -17330,7 +17342,7 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! round_decimals_: In-place version of `round_decimals`.
@@ -17356,7 +17368,7 @@ function dt_positive(input, stat, errmsg) result(out)
   call dtf_begin(f, 709)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! signbit: Where the sign is minus, that of -0 too.
@@ -17369,7 +17381,7 @@ function dt_signbit(input, stat, errmsg) result(out)
   call dtf_begin(f, 710)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! copysign: The size of input with the sign of other.
@@ -17384,7 +17396,7 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! copysign_: In-place version of `copysign`.
@@ -17412,7 +17424,7 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fmod_: In-place version of `fmod`.
@@ -17440,7 +17452,7 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! gcd_: In-place version of `gcd`.
@@ -17468,7 +17480,7 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lcm_: In-place version of `lcm`.
@@ -17496,7 +17508,7 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! heaviside_: In-place version of `heaviside`.
@@ -17524,7 +17536,7 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fmin: The smaller of two elements; the other one if one is NaN.
@@ -17539,7 +17551,7 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nan_to_num: The input with finite numbers in the place of NaN and infinities.
@@ -17558,7 +17570,7 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   if (present(posinf)) call dtf_give(f, 2, posinf)
   if (present(neginf)) call dtf_give(f, 3, neginf)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nan_to_num_: In-place version of `nan_to_num`.
@@ -17588,7 +17600,7 @@ function dt_isposinf(input, stat, errmsg) result(out)
   call dtf_begin(f, 725)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isneginf: Where elements are -infinity.
@@ -17601,7 +17613,7 @@ function dt_isneginf(input, stat, errmsg) result(out)
   call dtf_begin(f, 726)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isreal: Where elements have no imaginary part: everywhere.
@@ -17614,7 +17626,7 @@ function dt_isreal(input, stat, errmsg) result(out)
   call dtf_begin(f, 727)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lerp: input + weight * (end - input).
@@ -17631,7 +17643,7 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lerp_: In-place version of `lerp`.
@@ -17665,7 +17677,7 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addcmul_: In-place version of `addcmul`.
@@ -17701,7 +17713,7 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addcdiv_: In-place version of `addcdiv`.
@@ -17742,7 +17754,7 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool1d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17767,8 +17779,8 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! avg_pool1d: Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1,
@@ -17792,7 +17804,7 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
@@ -17816,7 +17828,7 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool2d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17842,8 +17854,8 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride
@@ -17869,7 +17881,7 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding -
@@ -17893,7 +17905,7 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool3d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17919,8 +17931,8 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! avg_pool3d: Mean of each window. Depth, height and width become (size + 2 * padding - kernel) /
@@ -17946,7 +17958,7 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool1d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -17962,7 +17974,7 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d: Maximum of the windows of adaptive_avg_pool1d.
@@ -17977,7 +17989,7 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d_with_indices: Maximum of the windows of adaptive_avg_pool1d, and where they
@@ -17994,8 +18006,8 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18016,7 +18028,7 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_unpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
@@ -18039,7 +18051,7 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool2d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18055,7 +18067,7 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d: Maximum of the windows of adaptive_avg_pool2d.
@@ -18070,7 +18082,7 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d_with_indices: Maximum of the windows of adaptive_avg_pool2d, and where they
@@ -18087,8 +18099,8 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18109,7 +18121,7 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_unpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
@@ -18132,7 +18144,7 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool3d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18148,7 +18160,7 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d: Maximum of the windows of adaptive_avg_pool3d.
@@ -18163,7 +18175,7 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d_with_indices: Maximum of the windows of adaptive_avg_pool3d, and where they
@@ -18180,8 +18192,8 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18202,7 +18214,7 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_unpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
@@ -18225,7 +18237,7 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d: Maximum of windows that lie at pseudo-random distances (Graham,
@@ -18248,7 +18260,7 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d_with_indices: fractional_max_pool2d, and where the maxima are, as
@@ -18271,8 +18283,8 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! fractional_max_pool3d: Maximum of windows that lie at pseudo-random distances (Graham,
@@ -18295,7 +18307,7 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool3d_with_indices: fractional_max_pool3d, and where the maxima are, as
@@ -18318,8 +18330,8 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! profiler_start: Begins to profile the whole process. One profiler runs at a time.
@@ -18338,7 +18350,7 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   if (present(device_times)) call dtf_give(f, 2, device_times)
   if (present(max_activities)) call dtf_give(f, 3, max_activities)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! profiler_stop: Ends it; from then on it can be asked for what it found. A second time does
@@ -18364,7 +18376,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   call dtf_begin(f, 764)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_range_end: Ends a range, and those that began within it and did not end. One that has
@@ -18396,7 +18408,7 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
   if (present(group_by_input_shape)) call dtf_give(f, 3, group_by_input_shape)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! profiler_memory_summary: Where the most memory was in use on each device, and which ops and
@@ -18412,7 +18424,7 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! profiler_activities: All activities in the order in which they began. The names, the shapes of
@@ -18430,9 +18442,9 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_texts(shapes, f%args(2), f%args(3))
-  call hold(numbers, f%args(4))
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_texts(shapes, f%taken(2), f%taken(3))
+  call hold(numbers, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! profiler_export_chrome_trace: Writes all activities as JSON that chrome://tracing and
@@ -18472,7 +18484,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   call dtf_begin(f, 771)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_nvtx_pop: Ends the innermost range of this thread. How deep it lay, from 0; negative
@@ -18484,7 +18496,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 772)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_nvtx_start: Begins a range for a tool that need not nest and may end on another thread.
@@ -18498,7 +18510,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   call dtf_begin(f, 773)
   call dtf_give(f, 0, name)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_nvtx_end: Ends such a range.
@@ -18541,7 +18553,7 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randn: Normal numbers with mean 0 and variance 1.
@@ -18562,7 +18574,7 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randint: Uniform integers in [low, high).
@@ -18587,7 +18599,7 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randperm: The integers from 0 to n - 1 in random order.
@@ -18608,7 +18620,7 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rand_like: Uniform numbers in [0, 1), in the input's shape.
@@ -18631,7 +18643,7 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randn_like: Normal numbers, in the input's shape.
@@ -18654,7 +18666,7 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randint_like: Uniform integers in [low, high), in the input's shape.
@@ -18681,7 +18693,7 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   if (present(memory_format)) call dtf_give(f, 7, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bernoulli: 1 with the probability that the input says, else 0.
@@ -18696,7 +18708,7 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bernoulli_p: 1 with probability p, else 0, in the input's shape and dtype.
@@ -18713,7 +18725,7 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multinomial: Positions drawn with the probabilities that the weights say, as int64 [num_samples]
@@ -18733,7 +18745,7 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   if (present(replacement)) call dtf_give(f, 2, replacement)
   if (present(generator)) call dtf_give(f, 3, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! poisson: Random counts of Poisson's distribution.
@@ -18748,7 +18760,7 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! binomial: Random counts of successes.
@@ -18765,7 +18777,7 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! exponential_: Fills the tensor with numbers of the exponential distribution, which are not 0.
@@ -18896,7 +18908,7 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bernoulli_tensor_: Fills the tensor with 1 with these probabilities, else 0.
@@ -18970,7 +18982,7 @@ function dt_default_generator(device, stat, errmsg) result(out)
   call dtf_begin(f, 800)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! set_own_generators: Gives this context (a thread's, unless another is swapped in) default
@@ -18995,7 +19007,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 802)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! generator_new: A new generator, seeded with a fixed number.
@@ -19008,7 +19020,7 @@ function dt_generator_new(device, stat, errmsg) result(out)
   call dtf_begin(f, 803)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! generator_device: The device that the generator's numbers are drawn on.
@@ -19021,7 +19033,8 @@ function dt_generator_device(self, stat, errmsg) result(out)
   call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! generator_manual_seed: Starts the generator's sequence for a seed.
@@ -19047,7 +19060,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! generator_get_state: What set_state needs to draw the same numbers again. An int64 tensor [2]:
@@ -19061,7 +19074,7 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   call dtf_begin(f, 807)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! generator_set_state: Continues where get_state was called.
@@ -19109,9 +19122,9 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
-  call hold(c_n, f%args(4))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
+  call hold(c_n, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! lstm_packed: lstm of sequences of several lengths. The hidden states of the last layer, packed
@@ -19143,9 +19156,9 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
-  call hold(c_n, f%args(4))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
+  call hold(c_n, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
@@ -19178,8 +19191,8 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed
@@ -19210,8 +19223,8 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_tanh: The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih +
@@ -19243,8 +19256,8 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_tanh_packed: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
@@ -19275,8 +19288,8 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_relu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
@@ -19307,8 +19320,8 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_relu_packed: rnn_relu of sequences of several lengths. The hidden states of the last layer,
@@ -19339,8 +19352,8 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lstm_cell: One time step of lstm. The next hidden state and the next cells.
@@ -19364,8 +19377,8 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(h, f%args(0))
-  call hold(c, f%args(2))
+  call hold(h, f%taken(0))
+  call hold(c, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! gru_cell: One time step of gru. The next hidden state.
@@ -19388,7 +19401,7 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rnn_tanh_cell: One time step of rnn_tanh. The next hidden state.
@@ -19411,7 +19424,7 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rnn_relu_cell: One time step of rnn_relu. The next hidden state.
@@ -19434,7 +19447,7 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sum: Sum of elements.
@@ -19453,7 +19466,7 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mean: Mean of elements.
@@ -19472,7 +19485,7 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nansum: Sum of the elements that are not NaN.
@@ -19491,7 +19504,7 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nanmean: Mean of the elements that are not NaN.
@@ -19510,7 +19523,7 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! count_nonzero: How many elements are not zero (int64).
@@ -19525,7 +19538,7 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! prod: Product of elements.
@@ -19544,7 +19557,7 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max: Largest element; NaN if there is one. Equal elements share the gradient.
@@ -19557,7 +19570,7 @@ function dt_max(input, stat, errmsg) result(out)
   call dtf_begin(f, 827)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_dim: Largest element along a dimension, and where it is. The largest elements and the
@@ -19576,8 +19589,8 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! min: Smallest element; NaN if there is one. Equal elements share the gradient.
@@ -19590,7 +19603,7 @@ function dt_min(input, stat, errmsg) result(out)
   call dtf_begin(f, 829)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
@@ -19609,8 +19622,8 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! amax: Largest element over dimensions. Equal elements share the gradient.
@@ -19627,7 +19640,7 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! amin: Smallest element over dimensions. Equal elements share the gradient.
@@ -19644,7 +19657,7 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! aminmax: Smallest and largest element. Equal elements share the gradient. The smallest and the
@@ -19663,8 +19676,8 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(min, f%args(0))
-  call hold(max, f%args(2))
+  call hold(min, f%taken(0))
+  call hold(max, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! argmax: Position of the first largest element (int64).
@@ -19681,7 +19694,7 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! argmin: Position of the first smallest element (int64).
@@ -19698,7 +19711,7 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
@@ -19717,7 +19730,7 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! std: Standard deviation: the square root of var.
@@ -19736,7 +19749,7 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! var_mean: Variance and mean. The variance and the mean.
@@ -19756,8 +19769,8 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(var, f%args(0))
-  call hold(mean, f%args(2))
+  call hold(var, f%taken(0))
+  call hold(mean, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! std_mean: Standard deviation and mean. The standard deviation and the mean.
@@ -19777,8 +19790,8 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(std, f%args(0))
-  call hold(mean, f%args(2))
+  call hold(std, f%taken(0))
+  call hold(mean, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! cov: Covariance of each variable with each other.
@@ -19797,7 +19810,7 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
   if (present(aweights)) call dtf_give(f, 3, handle_of(aweights))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! corrcoef: Pearson's correlation of each variable with each other.
@@ -19810,7 +19823,7 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! norm: Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for
@@ -19832,7 +19845,7 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
@@ -19849,7 +19862,7 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! all: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
@@ -19866,7 +19879,7 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logsumexp: log(sum(exp(input))), without overflow.
@@ -19883,7 +19896,7 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
@@ -19900,7 +19913,7 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumsum_: In-place version of `cumsum`.
@@ -19932,7 +19945,7 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumprod_: In-place version of `cumprod`.
@@ -19963,7 +19976,7 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diff: Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
@@ -19985,7 +19998,7 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   if (present(prepend)) call dtf_give(f, 3, handle_of(prepend))
   if (present(append)) call dtf_give(f, 4, handle_of(append))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on
@@ -20005,7 +20018,7 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! gradient_at: gradient of a function that is known at places which are not equally far apart. An
@@ -20025,7 +20038,7 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! trapezoid: Integral along a dimension by the trapezoidal rule.
@@ -20044,7 +20057,7 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumulative_trapezoid: Running integral along a dimension by the trapezoidal rule.
@@ -20063,7 +20076,7 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! equal: Whether both have the same shape and elements.
@@ -20078,7 +20091,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! isclose: Where |input - other| <= atol + rtol * |other|.
@@ -20099,7 +20112,7 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! allclose: Whether all elements are close.
@@ -20120,7 +20133,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! pad: Adds elements around the input. The modes other than constant pad the last one, two or
@@ -20140,7 +20153,7 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(value)) call give(f, 3, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! constant_pad_nd: Adds elements that are all one number around the input.
@@ -20157,7 +20170,7 @@ function dt_constant_pad_nd(input, pad, value, stat, errmsg) result(out)
   call dtf_give(f, 1, pad)
   if (present(value)) call give(f, 2, value)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! roll: Moves elements along dimensions; those that leave at the end come back at the start.
@@ -20174,7 +20187,7 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rot90: Turns the input in the plane of two dimensions.
@@ -20191,7 +20204,7 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fliplr: Reverses the order of elements along dimension 1.
@@ -20204,7 +20217,7 @@ function dt_fliplr(input, stat, errmsg) result(out)
   call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! flipud: Reverses the order of elements along dimension 0.
@@ -20217,7 +20230,7 @@ function dt_flipud(input, stat, errmsg) result(out)
   call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
@@ -20233,7 +20246,7 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! repeat_interleave: Repeats each slice along a dimension.
@@ -20252,7 +20265,7 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(output_size)) call dtf_give(f, 3, output_size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diag: Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
@@ -20268,7 +20281,7 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diag_embed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
@@ -20287,7 +20300,7 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
@@ -20302,7 +20315,7 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! block_diag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
@@ -20316,7 +20329,7 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hstack: cat along dimension 1; of vectors along dimension 0.
@@ -20329,7 +20342,7 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! vstack: cat along dimension 0, with vectors as rows.
@@ -20342,7 +20355,7 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dstack: cat along dimension 2, which vectors and matrices get.
@@ -20355,7 +20368,7 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! column_stack: cat along dimension 1, with vectors as columns.
@@ -20368,7 +20381,7 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unravel_index: The coordinates of positions: an int64 tensor for each dimension.
@@ -20383,7 +20396,7 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! cartesian_prod: All ways to choose one element of each vector: a row for each; of a single
@@ -20397,7 +20410,7 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 876)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! combinations: All ways to choose r elements in order: a row for each.
@@ -20414,7 +20427,7 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tril_indices: Rows and columns of the lower triangle's elements: [2, count].
@@ -20435,7 +20448,7 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triu_indices: Rows and columns of the upper triangle's elements: [2, count].
@@ -20456,7 +20469,7 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! select_scatter: A copy of the input with src as one slice along a dimension.
@@ -20475,7 +20488,7 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   call dtf_give(f, 2, dim)
   call dtf_give(f, 3, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! slice_scatter: A copy of the input with src in a range of a dimension.
@@ -20498,7 +20511,7 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   if (present(end)) call dtf_give(f, 4, end)
   if (present(step)) call dtf_give(f, 5, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diagonal_scatter: A copy of the input with src as a diagonal.
@@ -20519,7 +20532,7 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   if (present(dim1)) call dtf_give(f, 3, dim1)
   if (present(dim2)) call dtf_give(f, 4, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! as_strided_scatter: A copy of the input with src written where as_strided looks.
@@ -20540,7 +20553,7 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   call dtf_give(f, 3, stride)
   if (present(storage_offset)) call dtf_give(f, 4, storage_offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! im2col: The windows of images as columns: [batch, channels * height * width of the window,
@@ -20562,7 +20575,7 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(stride)) call dtf_give(f, 4, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fold: Adds up windows to images: the gradient of unfold.
@@ -20585,7 +20598,7 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(stride)) call dtf_give(f, 5, stride)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pixel_shuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
@@ -20601,7 +20614,7 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pixel_unshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
@@ -20617,7 +20630,7 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! channel_shuffle: Puts the first channels of all groups in front, then their second ones, and so
@@ -20633,7 +20646,7 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sort: Sorts along a dimension. Equal elements keep their order. The sorted elements, and where
@@ -20654,8 +20667,8 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! argsort: The positions of the elements in sorted order (int64).
@@ -20674,7 +20687,7 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! msort: Sorts along the first dimension.
@@ -20687,7 +20700,7 @@ function dt_msort(input, stat, errmsg) result(out)
   call dtf_begin(f, 891)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! topk: The k largest or smallest elements along a dimension; of equal ones the first. The
@@ -20710,8 +20723,8 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   if (present(largest)) call dtf_give(f, 3, largest)
   if (present(sorted)) call dtf_give(f, 4, sorted)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! kthvalue: The k-th smallest element along a dimension. The elements, and where they are (int64):
@@ -20732,8 +20745,8 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
@@ -20747,7 +20760,7 @@ function dt_median(input, stat, errmsg) result(out)
   call dtf_begin(f, 894)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians,
@@ -20766,8 +20779,8 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
@@ -20781,7 +20794,7 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   call dtf_begin(f, 896)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nanmedian_dim: The median along a dimension of what is not NaN, of two the lower. The medians,
@@ -20800,8 +20813,8 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! mode: The element that occurs most often along a dimension, of several the smallest. The
@@ -20820,8 +20833,8 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! quantile: Quantiles along a dimension; NaN if there is one.
@@ -20842,7 +20855,7 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nanquantile: Quantiles along a dimension of what is not NaN.
@@ -20863,7 +20876,7 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cummax: The largest element so far along a dimension; NaN from the first one on. The largest
@@ -20880,8 +20893,8 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
@@ -20898,8 +20911,8 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of
@@ -20924,9 +20937,9 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   if (present(return_counts)) call dtf_give(f, 3, return_counts)
   if (present(dim)) call dtf_give(f, 4, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(inverse_indices, f%args(2))
-  call hold(counts, f%args(4))
+  call hold(output, f%taken(0))
+  call hold(inverse_indices, f%taken(2))
+  call hold(counts, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! unique_consecutive: The elements, or slices along a dimension, without those that equal the one
@@ -20949,9 +20962,9 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(inverse_indices, f%args(2))
-  call hold(counts, f%args(4))
+  call hold(output, f%taken(0))
+  call hold(inverse_indices, f%taken(2))
+  call hold(counts, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! searchsorted: Where elements would go in sorted rows: in front of those that they equal.
@@ -20974,7 +20987,7 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   if (present(side)) call dtf_give(f, 4, side)
   if (present(sorter)) call dtf_give(f, 5, handle_of(sorter))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
@@ -20993,7 +21006,7 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
   if (present(right)) call dtf_give(f, 3, right)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isin: Which elements are among the others.
@@ -21012,7 +21025,7 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
   if (present(invert)) call dtf_give(f, 3, invert)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bincount: How often each integer occurs; with weights, their sums.
@@ -21029,7 +21042,7 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! histc: How many elements lie in bins of equal width. What lies outside is not counted.
@@ -21048,7 +21061,7 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   if (present(min)) call give(f, 2, min)
   if (present(max)) call give(f, 3, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! histogram: How many elements lie in bins. What lies outside is not counted. What lies in each
@@ -21071,8 +21084,8 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   if (present(weight)) call dtf_give(f, 3, handle_of(weight))
   if (present(density)) call dtf_give(f, 4, density)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(hist, f%args(0))
-  call hold(bin_edges, f%args(2))
+  call hold(hist, f%taken(0))
+  call hold(bin_edges, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! erfc: 1 - erf(input), with all its digits where erf is near 1.
@@ -21085,7 +21098,7 @@ function dt_erfc(input, stat, errmsg) result(out)
   call dtf_begin(f, 911)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erfc_: In-place version of `erfc`.
@@ -21109,7 +21122,7 @@ function dt_erfcx(input, stat, errmsg) result(out)
   call dtf_begin(f, 913)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
@@ -21122,7 +21135,7 @@ function dt_erfinv(input, stat, errmsg) result(out)
   call dtf_begin(f, 914)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erfinv_: In-place version of `erfinv`.
@@ -21146,7 +21159,7 @@ function dt_ndtri(input, stat, errmsg) result(out)
   call dtf_begin(f, 916)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
@@ -21159,7 +21172,7 @@ function dt_ndtr(input, stat, errmsg) result(out)
   call dtf_begin(f, 917)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log_ndtr: log(ndtr(input)), also where ndtr is too small for the dtype.
@@ -21172,7 +21185,7 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   call dtf_begin(f, 918)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
@@ -21185,7 +21198,7 @@ function dt_lgamma(input, stat, errmsg) result(out)
   call dtf_begin(f, 919)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lgamma_: In-place version of `lgamma`.
@@ -21209,7 +21222,7 @@ function dt_digamma(input, stat, errmsg) result(out)
   call dtf_begin(f, 921)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! digamma_: In-place version of `digamma`.
@@ -21236,7 +21249,7 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
@@ -21251,7 +21264,7 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   call dtf_give(f, 0, n)
   call dtf_give(f, 1, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! polygamma_: In-place version of `polygamma`.
@@ -21280,7 +21293,7 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mvlgamma_: In-place version of `mvlgamma`.
@@ -21306,7 +21319,7 @@ function dt_i0(input, stat, errmsg) result(out)
   call dtf_begin(f, 928)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! i0_: In-place version of `i0`.
@@ -21330,7 +21343,7 @@ function dt_i0e(input, stat, errmsg) result(out)
   call dtf_begin(f, 930)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! i1: The modified Bessel function of the first kind, of order 1.
@@ -21343,7 +21356,7 @@ function dt_i1(input, stat, errmsg) result(out)
   call dtf_begin(f, 931)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! i1e: i1(input) exp(-abs(input)), which does not overflow.
@@ -21356,7 +21369,7 @@ function dt_i1e(input, stat, errmsg) result(out)
   call dtf_begin(f, 932)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bessel_j0: The Bessel function of the first kind, of order 0. It has no gradient.
@@ -21369,7 +21382,7 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   call dtf_begin(f, 933)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bessel_j1: The Bessel function of the first kind, of order 1. It has no gradient.
@@ -21382,7 +21395,7 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   call dtf_begin(f, 934)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has
@@ -21396,7 +21409,7 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   call dtf_begin(f, 935)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has
@@ -21410,7 +21423,7 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   call dtf_begin(f, 936)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! modified_bessel_k0: The modified Bessel function of the second kind, of order 0; NaN of negative
@@ -21424,7 +21437,7 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   call dtf_begin(f, 937)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! modified_bessel_k1: The modified Bessel function of the second kind, of order 1; NaN of negative
@@ -21438,7 +21451,7 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   call dtf_begin(f, 938)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k0: modified_bessel_k0(x) exp(x), which does not vanish. It has no
@@ -21452,7 +21465,7 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   call dtf_begin(f, 939)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k1: modified_bessel_k1(x) exp(x), which does not vanish. It has no
@@ -21466,7 +21479,7 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   call dtf_begin(f, 940)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! spherical_bessel_j0: sin(x) / x. It has no gradient.
@@ -21479,7 +21492,7 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   call dtf_begin(f, 941)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! airy_ai: Airy's function Ai. It has no gradient.
@@ -21492,7 +21505,7 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   call dtf_begin(f, 942)
   call dtf_give(f, 0, handle_of(x))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
@@ -21508,7 +21521,7 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igamma_: In-place version of `igamma`.
@@ -21536,7 +21549,7 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
@@ -21552,7 +21565,7 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igammac_: In-place version of `igammac`.
@@ -21580,7 +21593,7 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_t: Chebyshev's polynomial of the first kind, of degree n. It has no
@@ -21596,7 +21609,7 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_u: Chebyshev's polynomial of the second kind, of degree n. It has no
@@ -21612,7 +21625,7 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_v: Chebyshev's polynomial of the third kind, of degree n. It has no
@@ -21628,7 +21641,7 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind, of degree n. It has no
@@ -21644,7 +21657,7 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree
@@ -21660,7 +21673,7 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_u: Chebyshev's polynomial of the second kind at 2 x - 1, of degree
@@ -21676,7 +21689,7 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree
@@ -21692,7 +21705,7 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree
@@ -21708,7 +21721,7 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hermite_polynomial_h: Hermite's polynomial H, of degree n. It has no gradient.
@@ -21723,7 +21736,7 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hermite_polynomial_he: Hermite's polynomial He, of degree n. It has no gradient.
@@ -21738,7 +21751,7 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! laguerre_polynomial_l: Laguerre's polynomial, of degree n. It has no gradient.
@@ -21753,7 +21766,7 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! legendre_polynomial_p: Legendre's polynomial, of degree n. It has no gradient.
@@ -21768,7 +21781,7 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   call give(f, 0, x)
   call give(f, 1, n)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! entr: -input log(input); 0 at 0, -infinity below.
@@ -21781,7 +21794,7 @@ function dt_entr(input, stat, errmsg) result(out)
   call dtf_begin(f, 961)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! xlog1py: input * log1p(other), and 0 where input is 0.
@@ -21796,7 +21809,7 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   call give(f, 0, input)
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
@@ -21811,8 +21824,8 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   call dtf_begin(f, 963)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(mantissa, f%args(0))
-  call hold(exponent, f%args(2))
+  call hold(mantissa, f%taken(0))
+  call hold(exponent, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! nextafter: The next number of the dtype after input in the direction of other. Its derivatives
@@ -21828,7 +21841,7 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nextafter_: In-place version of `nextafter`.
@@ -21855,7 +21868,7 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   call dtf_begin(f, 966)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_dim: Number of dimensions.
@@ -21868,7 +21881,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_size: Size of one dimension.
@@ -21883,7 +21896,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_shape: Shape of the tensor. The sizes of all dimensions.
@@ -21896,7 +21909,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   call dtf_begin(f, 969)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = words_at(f%args(0), f%args(1))
+  out = words_at(f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_stride: Strides of the tensor. Steps between neighbours along each dimension, in
@@ -21910,7 +21923,7 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   call dtf_begin(f, 970)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = words_at(f%args(0), f%args(1))
+  out = words_at(f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_numel: Number of elements.
@@ -21923,7 +21936,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   call dtf_begin(f, 971)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_storage_offset: Position of the first element in the storage, in elements.
@@ -21936,7 +21949,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   call dtf_begin(f, 972)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_storage_nbytes: Bytes of the storage, which views share.
@@ -21949,7 +21962,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   call dtf_begin(f, 973)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_element_size: Bytes of one element.
@@ -21962,7 +21975,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   call dtf_begin(f, 974)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_dtype: Element type.
@@ -21975,7 +21988,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   call dtf_begin(f, 975)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = int(f%args(0))
+  out = int(f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_device: Where the memory is.
@@ -21988,7 +22001,8 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   call dtf_begin(f, 976)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_is_contiguous: Whether elements lie in memory densely in that order.
@@ -22003,7 +22017,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_data_ptr: Address of the first element. Valid as long as any tensor looks at the storage;
@@ -22017,7 +22031,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   call dtf_begin(f, 978)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! tensor_is_set_to: Whether both look at the same memory in the same way.
@@ -22032,7 +22046,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_is_same: Whether two handles are of one tensor.
@@ -22047,7 +22061,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_base: What a view is a view of: the tensor that a chain of views began with. The tensor,
@@ -22061,7 +22075,7 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   call dtf_begin(f, 981)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_version: How often the tensor, its views and what it was detached from were changed in
@@ -22075,7 +22089,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   call dtf_begin(f, 982)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_item: The only element of a tensor as a number.
@@ -22088,7 +22102,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   call dtf_begin(f, 983)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  out = merge(transfer(f%taken(0), out), real(f%taken(0), real64), f%taken(1) == scalar_kind_float)
   call dtf_end(f)
 end function
 ! tensor_to_string: The tensor as text, as PyTorch prints it.
@@ -22101,7 +22115,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   call dtf_begin(f, 984)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! set_print_options: How tensors are printed from now on, by all threads.
@@ -22134,7 +22148,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_requires_grad_: Says whether a leaf's gradient is wanted.
@@ -22160,7 +22174,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_grad: The gradient that backward has added up. The gradient, or NULL if there is none
@@ -22174,7 +22188,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_set_grad: Replaces the gradient.
@@ -22211,7 +22225,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf,
@@ -22225,7 +22239,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_output_nr: Which output of the recorded operation the tensor is; 0 for leaves.
@@ -22238,7 +22252,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! node_name: The operation's name. "MulBackward0".
@@ -22251,7 +22265,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! node_address: Tells operations apart. Where it is: one number for all handles of one operation.
@@ -22264,7 +22278,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! node_next_count: How many inputs gradients may go to.
@@ -22277,7 +22291,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! node_next_output: Which output of the operation that made an input the input is. -1 if its
@@ -22293,7 +22307,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! node_next: The operation that made an input; of a leaf, what adds to its gradient.
@@ -22308,7 +22322,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_grad_fn_name: The name of the recorded operation that made the tensor. "MulBackward0", or
@@ -22322,7 +22336,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_data: The same memory without the graph and with a version of its own: backward does not
@@ -22336,7 +22350,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_set_data: Makes a tensor look at another one's memory; it stays the same tensor, with its
@@ -22362,7 +22376,7 @@ function dt_build_info(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1003)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! string_list_len: How many strings a list holds.
@@ -22375,7 +22389,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_list_new: A list of tensors, for callbacks that return several.
@@ -22388,7 +22402,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 1005)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_list_len: How many tensors a list holds.
@@ -22401,7 +22415,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(self))
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_list_get: One tensor of a list. A new handle, or NULL for an absent entry.
@@ -22416,7 +22430,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! is_grad_enabled: Whether operations are recorded for backward.
@@ -22427,7 +22441,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1008)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_grad_enabled: Turns recording for backward on or off in this context.
@@ -22449,7 +22463,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1010)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_detect_anomaly: Makes backward fail when a gradient is NaN, naming the operation that made
@@ -22472,7 +22486,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1012)
   call tell(dtf_run(f), stat, errmsg)
-  out = int(f%args(0))
+  out = int(f%taken(0))
   call dtf_end(f)
 end function
 ! set_default_dtype: Sets the dtype of new floating-point tensors in this context.
@@ -22494,7 +22508,8 @@ function dt_get_default_device(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1014)
   call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! set_default_device: Sets the device of new tensors in this context.
@@ -22518,7 +22533,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   call dtf_begin(f, 1016)
   call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! get_num_threads: How many threads an operation may use.
@@ -22529,7 +22544,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1017)
   call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! set_num_threads: Sets how many threads an operation may use.
@@ -22556,9 +22571,9 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   call dtf_begin(f, 1019)
   if (present(device)) call dtf_give(f, 0, device)
   call tell(dtf_run(f), stat, errmsg)
-  allocated = f%args(0)
-  reserved = f%args(2)
-  peak = f%args(4)
+  allocated = f%taken(0)
+  reserved = f%taken(2)
+  peak = f%taken(4)
   call dtf_end(f)
 end subroutine
 ! set_log: Sends log messages to a function.
@@ -22628,7 +22643,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! detach: The same memory without the graph.
@@ -22641,7 +22656,7 @@ function dt_detach(input, stat, errmsg) result(out)
   call dtf_begin(f, 1026)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
@@ -22668,7 +22683,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! reshape: The same elements in another shape: a view where possible, else a copy.
@@ -22683,7 +22698,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! reshape_as: reshape with the shape of another tensor.
@@ -22698,7 +22713,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! flatten: Joins neighbouring dimensions into one.
@@ -22715,7 +22730,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unflatten: Splits one dimension into several.
@@ -22732,7 +22747,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! transpose: Swaps two dimensions.
@@ -22749,7 +22764,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! transpose_: In-place version of `transpose`.
@@ -22781,7 +22796,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! swapaxes_: In-place version of `swapaxes`.
@@ -22811,7 +22826,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! movedim: Moves dimensions; the others keep their order.
@@ -22828,7 +22843,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! t: The transpose of a matrix; a 0-d or 1-d tensor as it is.
@@ -22841,7 +22856,7 @@ function dt_t(input, stat, errmsg) result(out)
   call dtf_begin(f, 1039)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! t_: In-place version of `t`.
@@ -22867,7 +22882,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! squeeze_: In-place version of `squeeze`.
@@ -22895,7 +22910,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unsqueeze_: In-place version of `unsqueeze`.
@@ -22923,7 +22938,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! expand_as: expand to the shape of another tensor.
@@ -22938,7 +22953,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! broadcast_to: expand, as a function.
@@ -22953,7 +22968,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! select: One slice along a dimension, which is removed.
@@ -22970,7 +22985,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! narrow: A range along a dimension.
@@ -22989,7 +23004,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! slice: A strided range along a dimension: input[start:end:step].
@@ -23010,7 +23025,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   if (present(end)) call dtf_give(f, 3, end)
   if (present(step)) call dtf_give(f, 4, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! as_strided: Any view of the input's storage.
@@ -23029,7 +23044,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   call dtf_give(f, 2, stride)
   if (present(storage_offset)) call dtf_give(f, 3, storage_offset)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! as_strided_: In-place version of `as_strided`.
@@ -23089,7 +23104,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
@@ -23109,7 +23124,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, step)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diagonal: A diagonal of two dimensions, as the last dimension.
@@ -23128,7 +23143,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chunk: Splits a dimension into equal pieces; the last may be smaller.
@@ -23145,7 +23160,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! split: Splits a dimension into pieces of one size.
@@ -23162,7 +23177,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! split_with_sizes: Splits a dimension into pieces of given sizes.
@@ -23179,7 +23194,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! split_sections: Splits a dimension into pieces whose sizes differ by one at most.
@@ -23196,7 +23211,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! split_at: Splits a dimension at given places. tensor_split in Python.
@@ -23213,7 +23228,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
@@ -23228,7 +23243,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! vsplit: Splits dimension 0 of two or more into equal pieces.
@@ -23243,7 +23258,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! dsplit: Splits dimension 2 of three or more into equal pieces.
@@ -23258,7 +23273,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! atleast_1d: A number as a vector; else the input as it is.
@@ -23271,7 +23286,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atleast_2d: A number or a vector as a matrix of one row; else the input as it is.
@@ -23284,7 +23299,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atleast_3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it
@@ -23298,7 +23313,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ravel: All elements in row-major order: a view if they lie so, else a copy.
@@ -23311,7 +23326,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! broadcast_tensors: All tensors expanded to their common shape.
@@ -23324,7 +23339,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! meshgrid: The coordinates of a grid: for each vector a tensor of the grid's shape, which changes
@@ -23340,7 +23355,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! unbind: All slices along a dimension.
@@ -23355,7 +23370,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call take_tensors(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! cat: Joins tensors along a dimension. Dtypes are promoted.
@@ -23370,7 +23385,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! stack: Joins tensors of one shape along a new dimension.
@@ -23385,7 +23400,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! repeat: Copies the input several times along each dimension.
@@ -23400,7 +23415,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! narrow_copy: A copy of a range along a dimension.
@@ -23419,7 +23434,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sum_to_size: The sum over what broadcasting would repeat.
@@ -23434,7 +23449,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! flip: Reverses the order of elements along dimensions.
@@ -23449,7 +23464,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! interpolate: Resizes images. An element i of the output lies at (i + 1/2) * size / new size -
@@ -23469,7 +23484,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
   if (present(mode)) call dtf_give(f, 3, mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! interpolate_aligned: interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6),
@@ -23496,7 +23511,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   if (present(recompute_scale_factor)) call dtf_give(f, 5, recompute_scale_factor)
   if (present(antialias)) call dtf_give(f, 6, antialias)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grid_sample: The input at places between its elements: [batch, channels, ...] with the grid's
@@ -23518,7 +23533,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   if (present(padding_mode)) call dtf_give(f, 3, padding_mode)
   if (present(align_corners)) call dtf_give(f, 4, align_corners)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! affine_grid: The grid that grid_sample takes for a map of the output's places to the input's:
@@ -23536,7 +23551,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ger: Another name of `outer`.
@@ -23551,7 +23566,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! absolute: Another name of `abs`.
@@ -23564,7 +23579,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! absolute_: Another name of `abs_`.
@@ -23588,7 +23603,7 @@ function dt_negative(input, stat, errmsg) result(out)
   call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! negative_: Another name of `neg_`.
@@ -23612,7 +23627,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sgn_: Another name of `sign_`.
@@ -23636,7 +23651,7 @@ function dt_fix(input, stat, errmsg) result(out)
   call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fix_: Another name of `trunc_`.
@@ -23660,7 +23675,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arcsin_: Another name of `asin_`.
@@ -23684,7 +23699,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arccos_: Another name of `acos_`.
@@ -23708,7 +23723,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arctan_: Another name of `atan_`.
@@ -23734,7 +23749,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arctan2_: Another name of `atan2_`.
@@ -23760,7 +23775,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arcsinh_: Another name of `asinh_`.
@@ -23784,7 +23799,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arccosh_: Another name of `acosh_`.
@@ -23808,7 +23823,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arctanh_: Another name of `atanh_`.
@@ -23836,7 +23851,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! subtract_: Another name of `sub_`.
@@ -23866,7 +23881,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multiply_: Another name of `mul_`.
@@ -23896,7 +23911,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! divide_: Another name of `div_`.
@@ -23928,7 +23943,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clip_: Another name of `clamp_`.
@@ -23958,7 +23973,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! greater_: Another name of `gt_`.
@@ -23986,7 +24001,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! greater_equal_: Another name of `ge_`.
@@ -24014,7 +24029,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! less_: Another name of `lt_`.
@@ -24042,7 +24057,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! less_equal_: Another name of `le_`.
@@ -24070,7 +24085,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! not_equal_: Another name of `ne_`.
@@ -24102,7 +24117,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! concat: Another name of `cat`.
@@ -24117,7 +24132,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! concatenate: Another name of `cat`.
@@ -24132,7 +24147,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! swapdims: Another name of `transpose`.
@@ -24149,7 +24164,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! swapdims_: Another name of `transpose_`.
@@ -24181,7 +24196,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! row_stack: Another name of `vstack`.
@@ -24194,7 +24209,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(tensors))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! argwhere: Another name of `nonzero`.
@@ -24207,7 +24222,21 @@ function dt_argwhere(input, stat, errmsg) result(out)
   call dtf_begin(f, 1131)
   call dtf_give(f, 0, handle_of(input))
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! live_handles: How many handles of a kind are not released, which tests use to find leaks; -1 for
+! an unknown kind.
+function dt_live_handles(kind, stat, errmsg) result(out)
+  character(*), intent(in), optional :: kind
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
+  type(frame) :: f
+  call dtf_begin(f, 1132)
+  if (present(kind)) call dtf_give(f, 0, kind)
+  call tell(dtf_run(f), stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! from_array: A tensor of an array: each element stays at its indices, and in its place in memory,
@@ -24218,10 +24247,10 @@ function dt_from_array(array, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1134)
+  call dtf_begin(f, 1133)
   call dtf_give(f, 0, array)
   call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_to_array: Fills an array that has the tensor's shape; the elements are converted to its
@@ -24232,7 +24261,7 @@ subroutine dt_tensor_to_array(input, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1135)
+  call dtf_begin(f, 1134)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, array)
   call tell(dtf_run(f), stat, errmsg)
@@ -24251,7 +24280,7 @@ case ('tensor_hook')
   type(dt_tensor) :: grad
   type(dt_tensor) :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  call hold(grad, f%args(0))
+  call hold(grad, f%taken(0))
   call hook(grad, out)
   call dtf_give_back(f, [handle_of(out)])
   end block
@@ -24262,8 +24291,8 @@ case ('custom_backward')
   type(dt_tensor), allocatable, dimension(:) :: saved
   type(dt_tensor), allocatable, dimension(:) :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  call take_tensors(grads, f%args(0), f%args(1))
-  call take_tensors(saved, f%args(2), f%args(3))
+  call take_tensors(grads, f%taken(0), f%taken(1))
+  call take_tensors(saved, f%taken(2), f%taken(3))
   call hook(grads, saved, out)
   if (.not. allocated(out)) allocate (out(0))
   call dtf_give_back(f, handle_of(out))
@@ -24274,8 +24303,8 @@ case ('log_hook')
   integer :: level
   character(:), allocatable :: message
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  level = int(f%args(0))
-  call take_text(message, f%args(2), f%args(3))
+  level = int(f%taken(0))
+  call take_text(message, f%taken(2), f%taken(3))
   call hook(level, message)
   end block
 case ('memory_hook')
@@ -24284,9 +24313,9 @@ case ('memory_hook')
   integer(int64) :: bytes
   logical :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  bytes = f%args(0)
+  bytes = f%taken(0)
   call hook(bytes, out)
-  f%results(0) = merge(1, 0, out)
+  f%given(0) = merge(1, 0, out)
   end block
 case ('progress')
   block
@@ -24295,10 +24324,10 @@ case ('progress')
   integer(int64) :: total
   logical :: stop
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  done = f%args(0)
-  total = f%args(2)
+  done = f%taken(0)
+  total = f%taken(2)
   call hook(done, total, stop)
-  f%results(0) = merge(1, 0, stop)
+  f%given(0) = merge(1, 0, stop)
   end block
 end select
 end subroutine

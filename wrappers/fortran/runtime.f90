@@ -30,8 +30,8 @@ module dumbtorch_functions
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, callback, user_data, results(0:7), &
-      few(0:15), args(0:63)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, taken(0:15), &
+      few(0:15), given(0:63)
   end type
 
 contains
