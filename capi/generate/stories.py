@@ -28,7 +28,9 @@ def told(plan: Plan, language):
         story = Story(plan, language, name)
         lines = story.lines(story_steps)
         about = [
-            s for s in story_steps if s.get("wrong") or {"loosely", "nested", "threads"} & s.keys()
+            s
+            for s in story_steps
+            if s.get("wrong") or {"loosely", "nested", "threads", "array"} & s.keys()
         ]
         if not about or any(map(story.step, about)):
             yield name, lines
@@ -70,6 +72,10 @@ class Story:
         if "less" in step:
             less = f"{self.variable(step['less'])} < {step['than']}"
             return [self.language.same.format(less, self.language.flags[True])]
+        if "array" in step:
+            name, dtype, shape = step["array"], step["dtype"], step["shape"]
+            self.kinds[name] = Kind("f64" if "float" in dtype else "i64", list=bool(shape))
+            return self.language.array(name, dtype, shape, step["data"])
         if "make" in step:
             lines: list[str] = []
             self.language.make(step["make"], step["value"], step["grad"], lines)
@@ -128,6 +134,8 @@ class Story:
         name, k = self.language.tensor.format(value["variable"]), value["entry"]
         if value["variable"] not in self.kinds:
             raise SchemaError(f"the story '{self.name}': there is no '{value['variable']}' yet")
+        if value["part"]:
+            return Expression(self.language.part(name, *value["part"]))
         return Expression(name if k is None else self.language.entry.format(name, k, k + 1))
 
     def value(self, slot: Slot, value, lines: list[str]) -> str:

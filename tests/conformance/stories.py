@@ -29,6 +29,12 @@ def tensor(name, data, shape=None, dtype="float32", grad=False):
     return {"make": name, "value": value, "grad": grad}
 
 
+def array(name, data, shape=None, dtype="float64"):
+    """One of the language's own, if it has some whose elements have kinds; the last index is the fastest here."""
+    shape = [len(data)] if shape is None else shape
+    return {"array": name, "data": data, "shape": shape, "dtype": dtype}
+
+
 def same(name, value):
     return {"same": v(name) if isinstance(name, str) else name, "value": value}
 
@@ -60,9 +66,9 @@ def less(name, than):
     return {"less": v(name), "than": than}
 
 
-def v(name, entry=None):
-    """A variable, or an entry of a list."""
-    return {"variable": name, "entry": entry}
+def v(name, entry=None, part=None):
+    """A variable, an entry of a list, or a part of an array: (start, stop, step)."""
+    return {"variable": name, "entry": entry, "part": part}
 
 
 def function(*steps, gives=None, raises=""):
@@ -274,6 +280,52 @@ STORIES = {
         call("cat", "all", tensors=[v("parts", k) for k in range(40)]),
         call("to_ints", "first", input=v("all")),
         same("first", list(range(80))),
+    ],
+    # A tensor of an array is a copy, in its order.
+    "arrays": [
+        array("matrix", [1, 3, 5, 2, 4, 6], [2, 3], "float32"),
+        call("from_array", "x", array=v("matrix")),
+        is_tensor("x", [1, 3, 5, 2, 4, 6], [2, 3]),
+        call("tensor_stride", "strides", input=v("x")),
+        same("strides", [1, 2]),
+        call("mul_", input=v("x"), other=2),
+        call("from_array", "again", array=v("matrix")),
+        is_tensor("again", [1, 3, 5, 2, 4, 6], [2, 3]),
+        array("twice", [0] * 6, [2, 3]),
+        call("tensor_to_array", input=v("x"), array=v("twice")),
+        call("from_array", "doubled", array=v("twice")),
+        is_tensor("doubled", [2, 6, 10, 4, 8, 12], [2, 3], "float64"),
+        array("wide", list(range(48)), [4, 2, 3, 2]),
+        call("from_array", "four", array=v("wide")),
+        is_tensor("four", list(range(48)), [4, 2, 3, 2], "float64"),
+        array("none", [], [2, 0], "float32"),
+        call("from_array", "empty", array=v("none")),
+        is_tensor("empty", [], [2, 0]),
+        array("bytes", [1, -2], dtype="int8"),
+        call("from_array", "small", array=v("bytes")),
+        is_tensor("small", [1, -2], dtype="int8"),
+        array("short", [8, -300], dtype="int16"),
+        call("from_array", "pair", array=v("short")),
+        is_tensor("pair", [8, -300], dtype="int16"),
+        array("vector", [1, 2, 3, 4, 5, 6], dtype="int32"),
+        call("from_array", "odd", array=v("vector", part=(1, 6, 2))),
+        is_tensor("odd", [2, 4, 6], dtype="int32"),
+        call("tensor_to_array", input=v("pair"), array=v("vector", part=(3, 6, 2))),
+        same("vector", [1, 2, 3, 8, 5, -300]),
+        array("long", [8589934592], [], "int64"),
+        call("from_array", "one", array=v("long")),
+        is_tensor("one", [8589934592], [], "int64"),
+        array("number", [0], [], "int64"),
+        call("tensor_to_array", input=v("one"), array=v("number")),
+        same("number", 8589934592),
+        call("from_array", array=v("vector", part=(5, None, -1)), error="negative"),
+        call("tensor_to_array", input=v("x"), array=v("short"), error="shape"),
+        array("truths", [True], dtype="bool"),
+        call(
+            "from_array",
+            array=v("truths"),
+            error="of reals of 4 or 8 bytes, or of integers",
+        ),
     ],
     "gradients": [
         tensor("x", [1, 2], grad=True),

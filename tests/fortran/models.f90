@@ -13,21 +13,19 @@ contains
   subroutine try_model(row, a_layer)
     character(*), intent(in) :: row
     type(module), intent(in) :: a_layer
+    call a_layer%train(mode=.false.)
+    call a_layer%load(row // '.state')
     block
-      call a_layer%train(mode=.false.)
-      call a_layer%load(row // '.state')
-      block
-      character(:), allocatable, dimension(:) :: rest_8_0
-      block
-      type(tensor), allocatable, dimension(:) :: a_inputs
-      call load_checkpoint(row // '.in', rest_8_0, a_inputs)
-      block
-      type(tensor), allocatable, dimension(:) :: a_outputs
-      a_outputs = a_layer%forward_outputs(a_inputs)
-      call save_checkpoint(row // '.out', [character(9) :: '1'], [a_outputs(1)])
-      end block
-      end block
-      end block
+    character(:), allocatable, dimension(:) :: rest_0
+    block
+    type(tensor), allocatable, dimension(:) :: a_inputs
+    call load_checkpoint(row // '.in', rest_0, a_inputs)
+    block
+    type(tensor), allocatable, dimension(:) :: a_outputs
+    a_outputs = a_layer%forward_outputs(a_inputs)
+    call save_checkpoint(row // '.out', [character(9) :: '1'], [a_outputs(1)])
+    end block
+    end block
     end block
   end subroutine
 end program
