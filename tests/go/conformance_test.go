@@ -1516,7 +1516,7 @@ func Test174_errors(t *testing.T) {
 	check(t, err)
 	{
 		err := a_linear.Cuda(dt.ModuleCudaOptions{Device: dt.Device{Type: dt.DeviceTypeCpu, Index: 0}})
-		expectError(t, err, "cuda: Invalid device, must be cuda device")
+		expectError(t, err, "cuda: Invalid device, must be")
 	}
 	{
 		_, err := dt.At(a_x, "2")
@@ -1524,7 +1524,7 @@ func Test174_errors(t *testing.T) {
 	}
 	{
 		_, err := dt.SetAt(a_x, "9", 1)
-		expectError(t, err, "index 9 is out of bounds for dimension 0 with size 2")
+		expectError(t, err, "index 9 is out of bounds for")
 	}
 	{
 		_, err := dt.At(a_x, "a:")
