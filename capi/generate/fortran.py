@@ -46,16 +46,6 @@ _RESULTS = {
     "f64[]": (f"real(real64){_LIST}", "{x} = transfer(words_at({a}, {n}), 0d0, {n})"),
 }  # fmt: skip
 
-# What a callback gives: its intent, and the statement that gives it back.
-_HANDED = {
-    "tensor": ("inout", "call dtf_give_back(f, [handle_of({x})])"),
-    "tensor[]": (
-        "out",
-        "if (.not. allocated({x})) allocate ({x}(0))\n  call dtf_give_back(f, handle_of({x}))",
-    ),
-    "bool": ("out", "f%given(0) = merge(1, 0, {x})"),
-}
-
 # Python's special methods as Fortran's operators.
 OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "eq": "==", "ne": "/=", "lt": "<",
@@ -258,7 +248,7 @@ def _procedure(c: Call, index: int) -> str:
         "type(frame) :: f",
         f"call dtf_begin(f, {index})",
         *(_given(s, i) for i, s in enumerate(c.slots)),
-        "call tell(dtf_run(f), stat, errmsg)",
+        "call run(f, stat, errmsg)",
         *(
             _taken(r.kind, name, i)
             for i, (r, name) in enumerate(zip(c.results, names, strict=True))
@@ -294,8 +284,12 @@ def _dummy(s: Slot, is_this: bool) -> str:
 
 
 def _given(s: Slot, i: int) -> str:
-    _, *form = *_ARGUMENTS[_key(s.kind)], "call dtf_give(f, {i}, {x})"
-    return f"if (present({s.name})) " * _may_be_absent(s) + form[0].format(i=i, x=s.name)
+    return f"if (present({s.name})) " * _may_be_absent(s) + _giving(s.kind, s.name, i)
+
+
+def _giving(kind: Kind, name: str, i: int) -> str:
+    _, *form = *_ARGUMENTS[_key(kind)], "call dtf_give(f, {i}, {x})"
+    return form[0].format(i=i, x=name)
 
 
 def declared(kind: Kind) -> str:
@@ -324,7 +318,8 @@ def hook_dummies(h: Hook, named=str.__str__) -> tuple[str, list[str]]:
         kind = declared(s.kind).replace("(:), allocatable", "(*)").replace(", allocatable", "")
         lines.append(f"{kind}, intent(in) :: {named(s.name)}")
     for r in h.results:
-        lines.append(f"{declared(r.kind)}, intent({_HANDED[_key(r.kind)][0]}) :: {named(r.name)}")
+        intent = "inout" if r.kind.key == "tensor?" else "out"
+        lines.append(f"{declared(r.kind)}, intent({intent}) :: {named(r.name)}")
     return ", ".join(named(x.name) for x in (*h.inputs, *h.results)), lines
 
 
@@ -344,7 +339,11 @@ def _run(h: Hook) -> str:
         "call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)",
         *(_taken(s.kind, s.name, i) for i, s in enumerate(h.inputs)),
         f"call hook({', '.join(v.name for v in values)})",
-        *(_HANDED[_key(r.kind)][1].format(x=r.name) for r in h.results),
+        *(
+            f"if (allocated({r.name})) " * r.kind.list + _giving(r.kind, r.name, 0)
+            for r in h.results
+        ),
+        *["call dtf_give_back(f)"] * len(h.results),
     ]
     return "\n  ".join([*lines, "end block"])
 

@@ -30,7 +30,7 @@ def test_program(name, flags, tmp_path):
 
 @pytest.mark.parametrize(
     ("how", "error"),
-    [("shapes", r"matmul: mat1 and mat2 shapes.*\(2x3"), ("memory", "handle_alias: out of memory")],
+    [("shapes", r"matmul: mat1 and mat2 shapes.*\(2x3"), ("memory", "assignment: out of memory")],
 )
 def test_an_error_that_nobody_asks_for_ends_the_program(tmp_path, how, error):
     with pytest.raises(AssertionError, match=f"ERROR STOP {error}"):

@@ -36,7 +36,7 @@ void dtf_end(frame* f) {
 }
 
 void dtf_refuse(frame* f, int32_t i) {
-  dtt_refuse_kind(f, f->function->args + i, NULL);
+  dtt_refuse_kind(f, dtt_wanted(f, i), NULL);
 }
 
 /* All kinds of logical are what is left. */
@@ -79,20 +79,14 @@ void dtf_name_device(frame* f, int32_t i) {
   at[0].p = dtt_copy(f, text, at[1].i);
 }
 
-/* The last error's. */
-void dtf_message(dtt_cell* out) {
-  const char* text = dt_error_message();
-  out[0].p = (void*)text, out[1].i = (int64_t)strlen(text);
+int64_t dtf_length(const char* text) {
+  return (int64_t)strlen(text);
 }
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
 
-/* Of tensors, a list or one. */
-void dtf_give_back(frame* f, any* handles) {
-  void** first = handles->base_addr;
-  f->given[0].p = f->callback->results->is_list ? (void*)first : *first;
-  f->given[1].i = handles->dim[0].extent;
-  f->status = dtt_give_back(f);
+void dtf_give_back(frame* f) {
+  if (!f->status) f->status = dtt_give_back(f);
 }
 
 void dtf_dispatch(const char* name, int64_t length, frame* f); /* dumbtorch.gen.f90 */

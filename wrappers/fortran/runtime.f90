@@ -39,24 +39,18 @@ contains
   ! ---- objects
 
   impure elemental subroutine hold(x, bits)
-    class(object), intent(inout) :: x
+    class(object), intent(inout), target :: x
     integer(int64), intent(in) :: bits
     if (.not. allocated(x%handle)) allocate (x%handle)
     call give_up(x%handle)
-    x%handle = handle(bits, place_of(x%handle))
+    x%handle%bits = bits
+    x%handle%place = transfer(c_loc(x%handle), bits)
   end subroutine
 
-  integer(int64) function place_of(h)
-    type(handle), intent(in), target :: h
-    place_of = transfer(c_loc(h), place_of)
-  end function
-
   impure elemental subroutine give_up(h)
-    type(handle), intent(inout) :: h
-    integer(int64) :: bits
-    bits = h%bits
+    type(handle), intent(inout), target :: h
+    if (h%place == transfer(c_loc(h), h%place)) call dtf_release(h%bits)
     h%bits = 0
-    if (h%place == place_of(h)) call dtf_release(bits)
   end subroutine
 
   impure elemental integer(int64) function handle_of(x)
@@ -72,7 +66,7 @@ contains
     class(object), intent(in) :: from
     integer(int64) :: bits
     bits = dtf_alias(handle_of(from))
-    if (bits == 0 .and. from%is_set()) call tell(status_out_of_memory)
+    if (bits == 0 .and. from%is_set()) error stop 'assignment: out of memory'
     call hold(to, bits)
   end subroutine
 
@@ -90,17 +84,17 @@ contains
 
   ! ---- calls
 
-  ! What has failed is told by stat and errmsg, or ends the program.
-  subroutine tell(status, stat, errmsg)
-    integer, intent(in) :: status
+  ! What fails is told by stat and errmsg, or ends the program.
+  subroutine run(f, stat, errmsg)
+    type(frame), intent(inout) :: f
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: text
-    integer(int64) :: message(2)
+    integer :: status
+    status = dtf_run(f)
     if (present(stat)) stat = status
     if (status == 0) return
-    call dtf_message(message)
-    call take_text(text, message(1), message(2))
+    call take_text(text, f%message, dtf_length(f%message))
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine

@@ -114,6 +114,11 @@ static inline void dtt_give_number(const dtt_item* item, dtt_cell* at, int32_t k
   at->i = bits;
 }
 
+/* What item i of what is given must be. */
+static inline const dtt_item* dtt_wanted(const dtt_frame* f, int32_t i) {
+  return (f->callback ? f->callback->results : f->function->args) + i;
+}
+
 /* ---- values whose kind is known while the program runs */
 
 typedef struct dtt_given {
