@@ -289,9 +289,7 @@ class Fortran(Language):
     top = f"""\
 ! {GENERATED}
 module cases
-  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use check
-  use dumbtorch
   implicit none
 contains"""
     around = "\n  subroutine case_{number}()\n{body}\n  end subroutine"

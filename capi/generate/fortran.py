@@ -9,41 +9,44 @@ from __future__ import annotations
 
 import pathlib
 import re
-import textwrap
 
-from .model import Enum, Kind, SchemaError
-from .plan import Call, Class, Hook, Operator, Plan, Result, Slot, reflect
-from .text import GENERATED
+from .model import Enum, Kind
+from .plan import Call, Class, Hook, Operator, Plan, Result, Slot, word
+from .text import GENERATED, comment
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
 
-# An argument's type, and the statement that gives it where dtf_give does not. Integers are of any kind.
-_ANY = ("class(*)", "call give(f, {i}, {x})")
-_OBJECT = ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))")
-_ADDRESS = "call dtf_give(f, {i}, transfer(c_funloc({x}), 0_int64))"
+# An argument's type; integers are of any kind. And how it is given, if not as it lies.
 _ARGUMENTS = {
-    "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT, "tensor[]": _OBJECT,
-    "callback": ("procedure(dt_{name})", _ADDRESS), "pointer": ("type(*), dimension(..)",),
-    "i64": ("type(*), dimension(..)",), "i64[]": ("type(*)",), "enum": ("integer",),
-    "f64": ("real(real64)",), "f64[]": ("real(real64)",), "bool": ("logical",), "bool[]": ("logical",),
-    **dict.fromkeys(("str", "str[]", "path", "bytes", "device"), ("character(*)",)),
+    "operand": "class(*)", "scalar": "class(*)", "i64": "type(*), dimension(..)", "i64[]": "type(*)",
+    **dict.fromkeys(("tensor", "tensor[]", "handle"), "type(dt_{name})"), "pointer": "type(*), dimension(..)",
+    "callback": "procedure(dt_{name})", "enum": "integer", "f64": "real(real64)", "f64[]": "real(real64)",
+    "bool": "logical", "bool[]": "logical",
+    **dict.fromkeys(("str", "str[]", "path", "bytes", "device"), "character(*)"),
 }  # fmt: skip
+_GIVEN = {
+    **dict.fromkeys(("operand", "scalar"), "call give(f, {i}, {x})"),
+    **dict.fromkeys(("tensor", "tensor[]", "handle"), "call dtf_give(f, {i}, handle_of({x}))"),
+    "callback": "call dtf_give(f, {i}, transfer(c_funloc({x}), 0_int64))",
+}
 
-# A result's type, or that of what a callback is given, and the statement that takes it from its two words.
-_HELD = ("type(dt_{name})", "call hold({x}, {a})")
-_TEXT = ("character(:), allocatable", "call take_text({x}, {a}, {n})")
-_BITS = "{x} = transfer({a}, {x})"
+# A result's type, or that of what a callback is given, and how it is taken from its two words.
 _LIST = ", allocatable, dimension(:)"
 _RESULTS = {
-    "tensor": _HELD, "handle": _HELD, "str": _TEXT, "device": (_TEXT[0], "call dtf_name_device(f, {i})\n  " + _TEXT[1]),
-    "i64": ("integer(int64)", "{x} = {a}"), "enum": ("integer", "{x} = int({a})"),
-    "bool": ("logical", "{x} = {a} /= 0"), "pointer": ("type(c_ptr)", _BITS),
-    "f64": ("real(real64)", _BITS),
-    "scalar": ("real(real64)", "{x} = merge(transfer({a}, {x}), real({a}, real64), {n} == scalar_kind_float)"),
-    "tensor[]": (f"type(dt_{{name}}){_LIST}", "call take_tensors({x}, {a}, {n})"),
-    "str[]": (f"character(:){_LIST}", "call take_texts({x}, {a}, {n})"),
-    "i64[]": (f"integer(int64){_LIST}", "{x} = words_at({a}, {n})"),
-    "f64[]": (f"real(real64){_LIST}", "{x} = transfer(words_at({a}, {n}), 0d0, {n})"),
+    "tensor": "type(dt_{name})", "handle": "type(dt_{name})", "tensor[]": f"type(dt_{{name}}){_LIST}",
+    "i64": "integer(int64)", "i64[]": f"integer(int64){_LIST}", "f64": "real(real64)", "f64[]": f"real(real64){_LIST}",
+    "scalar": "real(real64)", "enum": "integer", "bool": "logical", "pointer": "type(c_ptr)",
+    "str": "character(:), allocatable", "device": "character(:), allocatable", "str[]": f"character(:){_LIST}",
+}  # fmt: skip
+_TAKEN = {
+    "tensor": "call hold({x}, {a})", "handle": "call hold({x}, {a})",
+    "tensor[]": "allocate ({x}({n}))\n  call hold({x}, words_at({a}, {n}))",
+    "i64": "{x} = {a}", "i64[]": "{x} = words_at({a}, {n})", "f64": "{x} = transfer({a}, {x})",
+    "f64[]": "{x} = transfer(words_at({a}, {n}), 0d0, {n})",
+    "scalar": "{x} = merge(transfer({a}, {x}), real({a}, real64), {n} == scalar_kind_float)",
+    "enum": "{x} = int({a})", "bool": "{x} = {a} /= 0", "pointer": "{x} = transfer({a}, {x})",
+    "str": "call take_text({x}, {a}, {n})", "str[]": "call take_texts({x}, {a}, {n})",
+    "device": "call dtf_name_device(f, {i})\n  call take_text({x}, {a}, {n})",
 }  # fmt: skip
 
 # Python's special methods as Fortran's operators.
@@ -89,7 +92,7 @@ subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
 
 def generate(plan: Plan) -> dict[str, str]:
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
-    functions = [c for c in plan.tabled if not is_method(c)]
+    functions = [c.function.name for c in plan.tabled if not is_method(c)]
     signs = [o for c in plan.classes for o in c.operators if o.name in OPERATORS]
     operators = [_operator(o) for o in signs]
     parts = [
@@ -98,7 +101,7 @@ def generate(plan: Plan) -> dict[str, str]:
         *map(_enum, plan.enums),
         *(_class(c, plan) for c in plan.classes),
         *map(_interface, plan.hooks),
-        *(_generic(c.function.name, [f"dt_{c.function.name}"]) for c in functions),
+        *(f"public :: {n}\ninterface {n}\n  procedure dt_{n}\nend interface" for n in functions),
         "public :: " + ", ".join(f"operator({sign})" for sign in sorted({*OPERATORS.values()})),
         *(interface for interface, _ in operators),
         _bridge(),
@@ -131,10 +134,6 @@ def enum_value(e: str, value: str) -> str:
 # ---- lines
 
 
-def _comment(words: str) -> str:
-    return textwrap.fill(words, 98, initial_indent="! ", subsequent_indent="! ")
-
-
 def quoted(words: str) -> str:
     return "'" + words.replace("'", "''") + "'"
 
@@ -145,17 +144,15 @@ def real(value: float) -> str:
     return f"{mantissa}d{exponent or 0}"
 
 
-def _generic(name: str, procedures: list[str]) -> str:
-    return f"public :: {name}\ninterface {name}\n  procedure {', '.join(procedures)}\nend interface"
-
-
 # ---- declarations
 
 
 def _bridge() -> str:
     """The interfaces of bridge.c's functions."""
     lines = ["interface"]
-    found = re.findall(r"^(\w+) (dtf_\w+)\((.*)\) {$", (FOLDER / "bridge.c").read_text(), re.M)
+    found = re.findall(
+        r"^(\w+) (dtf?_\w+)\((.*)\)(?: {|;)$", (FOLDER / "bridge.c").read_text(), re.M
+    )
     for back, name, arguments in found:
         pairs = [a.removeprefix("const ").rsplit(" ", 1) for a in arguments.split(", ")]
         word = "subroutine" if back == "void" else f"integer(c_{back}) function"
@@ -167,7 +164,9 @@ def _bridge() -> str:
 
 def _enum(e: Enum) -> str:
     names = [f"{enum_value(e.name, v.name)} = {v.number}" for v in e.values]
-    return "\n".join([_comment(e.doc), *(f"integer, parameter, public :: {n}" for n in names)])
+    return "\n".join(
+        [comment(e.doc, mark="!"), *(f"integer, parameter, public :: {n}" for n in names)]
+    )
 
 
 def _class(c: Class, plan: Plan) -> str:
@@ -175,7 +174,7 @@ def _class(c: Class, plan: Plan) -> str:
     methods = [f"{x.member} => dt_{x.function.name}" for x in calls if is_method(x)]
     bound = "\n".join(f"  procedure :: {m}" for m in methods)
     return f"""\
-{_comment(c.handle.doc)}
+{comment(c.handle.doc, mark="!")}
 type, extends(object), public :: dt_{c.name}
 contains
   procedure, private :: copy_{c.name}
@@ -210,11 +209,8 @@ end subroutine"""
 def _operator(o: Operator) -> tuple[str, str]:
     """(the interface, the functions behind it)"""
     name = o.call.function.name
-    reflected = f"dt_{name}(a, b)"  # where it takes a number in the first place
-    if o.reflected:
-        reflected = reflect([f"dt_{x.function.name}" for x in o.reflected], "b", "a")
     ways = [("type(dt_tensor)", "class(*)", f"dt_{name}(a, b)")]
-    ways += [(number, "type(dt_tensor)", reflected) for number in _NUMBERS]
+    ways += [(number, "type(dt_tensor)", o.number_first("a", "b", "dt_")) for number in _NUMBERS]
     if len(o.call.required) == 1:
         ways = [("type(dt_tensor)", "", f"dt_{name}(a)")]
     functions = [
@@ -247,7 +243,10 @@ def _procedure(c: Call, index: int) -> str:
         *(_result(r, name, is_function) for r, name in zip(c.results, names, strict=True)),
         "type(frame) :: f",
         f"call dtf_begin(f, {index})",
-        *(_given(s, i) for i, s in enumerate(c.slots)),
+        *(
+            f"if (present({s.name})) " * s.may_be_absent + _giving(s.kind, s.name, i)
+            for i, s in enumerate(c.slots)
+        ),
         "call run(f, stat, errmsg)",
         *(
             _taken(r.kind, name, i)
@@ -255,46 +254,27 @@ def _procedure(c: Call, index: int) -> str:
         ),
         "call dtf_end(f)",
     ]
-    about = _comment(f"{c.function.name}: {c.about}")
+    about = comment(f"{c.function.name}: {c.about}", mark="!")
     return "\n".join([about, "\n  ".join(lines), f"end {word}"])
-
-
-def _key(kind: Kind) -> str:
-    return kind.base + ("[]" if kind.list else "")
-
-
-def _typed(form: str, kind: Kind) -> str:
-    return form.format(name=kind.name or "tensor")
-
-
-def _may_be_absent(s: Slot) -> bool:
-    return not s.required or s.kind.optional
 
 
 def _dummy(s: Slot, is_this: bool) -> str:
     """Objects are `in` also where the call writes what is behind them: the variable stays as it is."""
-    if _key(s.kind) not in _ARGUMENTS:
-        raise SchemaError(f"fortran: a value of kind {s.kind.key}")
-    words = [_typed(_ARGUMENTS[_key(s.kind)][0], s.kind)]
-    words[0] = words[0].replace("type(", "class(") if is_this else words[0]
+    kind = word(_ARGUMENTS, s.kind)
+    words = [kind.replace("type(", "class(") if is_this else kind]
     intent = "inout" if s.kind.base == "pointer" and s.written else "in"
     words += [f"intent({intent})"] if s.kind.base != "callback" else []
-    words += ["optional"] if _may_be_absent(s) else []
+    words += ["optional"] if s.may_be_absent else []
     return f"{', '.join(words)} :: {s.name}{'(:)' if s.kind.list else ''}"
 
 
-def _given(s: Slot, i: int) -> str:
-    return f"if (present({s.name})) " * _may_be_absent(s) + _giving(s.kind, s.name, i)
-
-
 def _giving(kind: Kind, name: str, i: int) -> str:
-    _, *form = *_ARGUMENTS[_key(kind)], "call dtf_give(f, {i}, {x})"
-    return form[0].format(i=i, x=name)
+    return _GIVEN.get(kind.given, "call dtf_give(f, {i}, {x})").format(i=i, x=name)
 
 
 def declared(kind: Kind) -> str:
     """What a variable for a result is, but for its name."""
-    return _typed(_RESULTS[_key(kind)][0], kind)
+    return word(_RESULTS, kind)
 
 
 def _result(r: Result, name: str, is_function: bool) -> str:
@@ -305,7 +285,7 @@ def _result(r: Result, name: str, is_function: bool) -> str:
 
 def _taken(kind: Kind, name: str, i: int) -> str:
     words = {"a": f"f%taken({2 * i})", "n": f"f%taken({2 * i + 1})"}
-    return _RESULTS[_key(kind)][1].format(x=name, i=i, **words)
+    return _TAKEN[kind.given].format(x=name, i=i, **words)
 
 
 # ---- callbacks
@@ -325,7 +305,11 @@ def hook_dummies(h: Hook, named=str.__str__) -> tuple[str, list[str]]:
 
 def _interface(h: Hook) -> str:
     names, lines = hook_dummies(h)
-    head = [_comment(h.callback.doc), "abstract interface", f"subroutine dt_{h.name}({names})"]
+    head = [
+        comment(h.callback.doc, mark="!"),
+        "abstract interface",
+        f"subroutine dt_{h.name}({names})",
+    ]
     lines = ["import dt_tensor, int64", *lines]
     return "\n".join([*head, *("  " + x for x in lines), "end subroutine", "end interface"])
 

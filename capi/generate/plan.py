@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import cabi
+from . import cabi, text
 from .cabi import Parameter
 from .model import Argument, Callback, Enum, Function, Handle, Kind, Options, Schema, SchemaError
 
@@ -92,6 +92,15 @@ ARRAYS = (
 )
 
 
+def word(words: dict[str, str], kind: Kind) -> str:
+    """What a language calls a kind, of the words that it has by Kind.given: `{name}` is which handle, enum or callback,
+    `{Name}` the same in camel case."""
+    if kind.given not in words:
+        raise SchemaError(f"a language has no word for a value of kind {kind.key}")
+    name = kind.name or "tensor"
+    return words[kind.given].format(name=name, Name=text.camel(name))
+
+
 @dataclass(frozen=True)
 class Slot:
     """A value that a call's user gives: an argument of the function, or a field of its options.
@@ -117,6 +126,10 @@ class Slot:
     def required(self) -> bool:
         """It has no default, so it must be given, if only as absent."""
         return not self.argument.has_default
+
+    @property
+    def may_be_absent(self) -> bool:
+        return not self.required or self.kind.optional
 
     @property
     def kept(self) -> bool:
@@ -245,6 +258,12 @@ class Operator:
     name: str  # Python's special method
     call: Call
     reflected: tuple[Call, ...]  # of REFLECTED; none: the call takes a number there, or none
+
+    def number_first(self, number: str, tensor: str, prefix: str = "") -> str:
+        """number OP tensor, for languages that write a call as f(x, y)."""
+        if not self.reflected:
+            return f"{prefix}{self.call.function.name}({number}, {tensor})"
+        return reflect([prefix + c.function.name for c in self.reflected], tensor, number)
 
 
 @dataclass(frozen=True)

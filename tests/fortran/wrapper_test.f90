@@ -1,8 +1,6 @@
 ! What the runtime does. An argument names an error that ends the program.
 module wrapper_cases
-  use, intrinsic :: iso_fortran_env, only: int64
   use check
-  use dumbtorch
   implicit none
 
   type :: pair

@@ -1,6 +1,6 @@
 /* What Fortran calls and cannot say by itself: the table of functions, arrays of any rank,
- * callbacks. The generator declares the functions dtf_... to
- * Fortran by their lines here; addresses are integers there. */
+ * callbacks. The generator declares the functions to Fortran that have a line of their own here;
+ * addresses are integers there. */
 #include <ISO_Fortran_binding.h>
 
 #include "wrappers/table/array.h"
@@ -20,9 +20,7 @@ int64_t dtf_alias(void* handle) {
   return (int64_t)(status == DT_STATUS_HANDLE ? handle : other);
 }
 
-void dtf_release(void* handle) {
-  dt_handle_release(handle);
-}
+void dt_handle_release(void* handle);
 
 /* ---- arguments: the compiler sees to their types, but for integers and for what may be a tensor
  */

@@ -422,8 +422,7 @@ subroutine dt_tensor_hook(grad, out)
   type(dt_tensor), intent(inout) :: out
 end subroutine
 end interface
-! The backward of a user's function: gives back one gradient per input, absent where there is
-! none.
+! The backward of a user's function: gives back one gradient per input, absent where there is none.
 abstract interface
 subroutine dt_custom_backward(grads, saved, out)
   import dt_tensor, int64
@@ -4548,7 +4547,7 @@ integer(c_int64_t) function dtf_alias(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
 end function
-subroutine dtf_release(handle) bind(c)
+subroutine dt_handle_release(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
 end subroutine
@@ -4611,7 +4610,7 @@ contains
 
   impure elemental subroutine give_up(h)
     type(handle), intent(inout), target :: h
-    if (h%place == transfer(c_loc(h), h%place)) call dtf_release(h%bits)
+    if (h%place == transfer(c_loc(h), h%place)) call dt_handle_release(h%bits)
     h%bits = 0
   end subroutine
 
@@ -4692,13 +4691,6 @@ contains
       call take_text(text, pairs(1, i), pairs(2, i))
       texts(i) = text
     end do
-  end subroutine
-
-  subroutine take_tensors(tensors, address, n)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
-    integer(int64), intent(in) :: address, n
-    allocate (tensors(n))
-    call hold(tensors, words_at(address, n))
   end subroutine
 
 ! An argument that may be a tensor or a number.
@@ -5529,8 +5521,8 @@ function dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, stride, 
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_conv_transpose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width],
-! or without the batch; functional.conv_transpose2d has the formulas. The module.
+! nn_conv_transpose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width], or
+! without the batch; functional.conv_transpose2d has the formulas. The module.
 function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
@@ -5602,8 +5594,8 @@ function dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, stride, 
   call dtf_end(f)
 end function
 ! nn_batch_norm1d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
-! channels] or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those
-! of the batch, in evaluation the running ones. The module.
+! channels] or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
+! the batch, in evaluation the running ones. The module.
 function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
@@ -5631,8 +5623,8 @@ function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_s
   call dtf_end(f)
 end function
 ! nn_batch_norm2d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
-! channels, height, width] (arXiv 1502.03167). In training, mean and var are those of the batch,
-! in evaluation the running ones. The module.
+! channels, height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+! evaluation the running ones. The module.
 function dt_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
@@ -5840,8 +5832,8 @@ function dt_nn_local_response_norm(size, alpha, beta, k, stat, errmsg) result(ou
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
-! the last dimensions (arXiv 1607.06450). The module.
+! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the
+! last dimensions (arXiv 1607.06450). The module.
 function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, device, dtype, stat, errmsg) result(out)
   type(*), intent(in) :: normalized_shape(:)
   real(real64), intent(in), optional :: eps
@@ -5988,8 +5980,8 @@ function dt_nn_embedding(num_embeddings, embedding_dim, padding_idx, max_norm, n
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags,
-! embedding_dim]. The module.
+! nn_embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim].
+! The module.
 function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_embeddings
   type(*), dimension(..), intent(in) :: embedding_dim
@@ -6146,8 +6138,8 @@ function dt_nn_elu(alpha, inplace, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input
-! is above the threshold. The module.
+! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is
+! above the threshold. The module.
 function dt_nn_softplus(beta, threshold, stat, errmsg) result(out)
   real(real64), intent(in), optional :: beta
   real(real64), intent(in), optional :: threshold
@@ -6485,10 +6477,10 @@ function dt_nn_log_softmax(dim, stat, errmsg) result(out)
   call dtf_end(f)
 end function
 ! nn_multihead_attention: Attention of several heads; multi_head_attention_forward has the
-! formulas. Inputs: query, key, value, and if need be key_padding_mask and attn_mask. Outputs:
-! what is attended to, and the weights of the keys, the mean over heads. Parameters:
-! in_proj_weight, or with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight,
-! in_proj_bias, bias_k, bias_v, out_proj.weight, out_proj.bias. The module.
+! formulas. Inputs: query, key, value, and if need be key_padding_mask and attn_mask. Outputs: what
+! is attended to, and the weights of the keys, the mean over heads. Parameters: in_proj_weight, or
+! with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v,
+! out_proj.weight, out_proj.bias. The module.
 function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: embed_dim
   type(*), dimension(..), intent(in) :: num_heads
@@ -6521,8 +6513,8 @@ function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_transformer_encoder_layer: Attention of an input to itself, then two linear layers, each
-! added to what it is applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
+! nn_transformer_encoder_layer: Attention of an input to itself, then two linear layers, each added
+! to what it is applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
 ! src_key_padding_mask. The module.
 function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: d_model
@@ -6695,8 +6687,8 @@ function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothi
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_bce_loss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a
-! target in [0, 1]. The module.
+! nn_bce_loss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target
+! in [0, 1]. The module.
 function dt_nn_bce_loss(weight, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in), optional :: weight
   integer, intent(in), optional :: reduction
@@ -6728,8 +6720,8 @@ function dt_nn_bce_with_logits_loss(weight, reduction, pos_weight, stat, errmsg)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta
-! elsewhere (arXiv 1504.08083). The module.
+! nn_smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere
+! (arXiv 1504.08083). The module.
 function dt_nn_smooth_l1_loss(reduction, beta, stat, errmsg) result(out)
   integer, intent(in), optional :: reduction
   real(real64), intent(in), optional :: beta
@@ -6875,8 +6867,8 @@ function dt_nn_cosine_embedding_loss(margin, reduction, stat, errmsg) result(out
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor,
-! negative)). The module.
+! nn_triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+! The module.
 function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg) result(out)
   real(real64), intent(in), optional :: margin
   real(real64), intent(in), optional :: p
@@ -6897,8 +6889,8 @@ function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_multi_margin_loss: The mean over the classes of weight[target] * max(0, margin -
-! input[target] + input[class])^p, without the target's own. The module.
+! nn_multi_margin_loss: The mean over the classes of weight[target] * max(0, margin - input[target]
+! + input[class])^p, without the target's own. The module.
 function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: p
   real(real64), intent(in), optional :: margin
@@ -7239,8 +7231,8 @@ function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels,
-! height, width], or without the batch. The module.
+! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels, height,
+! width], or without the batch. The module.
 function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
   type(*), intent(in) :: output_size(:)
   integer, intent(out), optional :: stat
@@ -7315,8 +7307,8 @@ function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width],
-! or without the batch. The module.
+! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
+! without the batch. The module.
 function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
   real(real64), intent(in) :: norm_type
   type(*), intent(in) :: kernel_size(:)
@@ -7368,8 +7360,8 @@ function dt_nn_upsampling_nearest2d(size, scale_factor, stat, errmsg) result(out
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along
-! both, the corners on each other. The module.
+! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along both,
+! the corners on each other. The module.
 function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(out)
   type(*), intent(in), optional :: size(:)
   real(real64), intent(in), optional :: scale_factor(:)
@@ -7385,11 +7377,11 @@ function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(ou
   call dtf_end(f)
 end function
 ! nn_rnn: The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
-! [time, batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
-! and the state that it begins with, absent for zeros. Outputs: the hidden states of the last
-! layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
-! weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
-! weight_ih_l0_reverse. The module.
+! [time, batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and
+! the state that it begins with, absent for zeros. Outputs: the hidden states of the last layer,
+! and what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+! bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
+! module.
 function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
@@ -7424,8 +7416,8 @@ end function
 ! batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
 ! hidden state and the cells that it begins with, absent for zeros. Outputs: the hidden states of
 ! the last layer, and what hidden states and cells of all layers and directions end with.
-! Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0
-! of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+! Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of
+! layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
 function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
@@ -7873,8 +7865,8 @@ function dt_models_lenet(num_classes, device, dtype, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! models_alexnet: AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores
-! [batch, num_classes]. The module.
+! models_alexnet: AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores [batch,
+! num_classes]. The module.
 function dt_models_alexnet(num_classes, dropout, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: num_classes
   real(real64), intent(in), optional :: dropout
@@ -8019,11 +8011,10 @@ function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! models_gpt2: GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size:
-! tokens [batch, time] become scores [batch, time, vocabulary]. The last layer is `wte` again.
-! State dicts may have the published checkpoint's names, those with "transformer." in front, and
-! what files have besides: the masks and a copy of `wte`. `module_generate` writes with it. The
-! module.
+! models_gpt2: GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size: tokens
+! [batch, time] become scores [batch, time, vocabulary]. The last layer is `wte` again. State dicts
+! may have the published checkpoint's names, those with "transformer." in front, and what files
+! have besides: the masks and a copy of `wte`. `module_generate` writes with it. The module.
 function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: vocabulary
   type(*), dimension(..), intent(in), optional :: context
@@ -8486,8 +8477,8 @@ function dt_optim_cosine_annealing_lr(optimizer, t_max, eta_min, stat, errmsg) r
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762).
-! A query that may look nowhere gives zeros. [..., queries, features of the values].
+! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A
+! query that may look nowhere gives zeros. [..., queries, features of the values].
 function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: query
   type(dt_tensor), intent(in) :: key
@@ -8599,8 +8590,8 @@ subroutine dt_autocast_begin(device_type, dtype, enabled, cache_enabled, stat, e
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! autocast_end: Ends the region that autocast_begin began last. With the outermost one the casts
-! of weights are forgotten.
+! autocast_end: Ends the region that autocast_begin began last. With the outermost one the casts of
+! weights are forgotten.
 subroutine dt_autocast_end(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -8683,8 +8674,8 @@ subroutine dt_set_autocast_cache_enabled(enabled, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! clear_autocast_cache: Forgets the casts of weights, as after a change that their version does
-! not tell.
+! clear_autocast_cache: Forgets the casts of weights, as after a change that their version does not
+! tell.
 subroutine dt_clear_autocast_cache(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -8732,8 +8723,8 @@ subroutine dt_autograd_backward(tensors, grad_tensors, retain_graph, create_grap
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! autograd_grad: Gradients of outputs with respect to inputs. One gradient per input; .grad is
-! left alone.
+! autograd_grad: Gradients of outputs with respect to inputs. One gradient per input; .grad is left
+! alone.
 function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: outputs(:)
   type(dt_tensor), intent(in) :: inputs(:)
@@ -8753,7 +8744,8 @@ function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_gr
   if (present(create_graph)) call dtf_give(f, 4, create_graph)
   if (present(allow_unused)) call dtf_give(f, 5, allow_unused)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! tensor_register_hook: Has backward call a function with the tensor's gradient.
@@ -8813,9 +8805,9 @@ function dt_autograd_is_reached(node, stat, errmsg) result(out)
   out = f%taken(0) /= 0
   call dtf_end(f)
 end function
-! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for
-! backward than the tensors themselves: copies on another device, or rounded ones. By-products,
-! such as the indices of a maximum, stay as they are. The last pair of functions is in force.
+! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for backward
+! than the tensors themselves: copies on another device, or rounded ones. By-products, such as the
+! indices of a maximum, stay as they are. The last pair of functions is in force.
 subroutine dt_autograd_push_saved_tensors_hooks(pack, unpack, stat, errmsg)
   procedure(dt_tensor_hook) :: pack
   procedure(dt_tensor_hook) :: unpack
@@ -8870,7 +8862,8 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   call dtf_give(f, 4, transfer(c_funloc(backward), 0_int64))
   if (present(dirty)) call dtf_give(f, 5, handle_of(dirty))
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -8955,8 +8948,8 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   call dtf_end(f)
 end function
 ! conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
-! out_channels, height, width], where height and width are (size + 2 * padding - dilation *
-! (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
+! out_channels, height, width], where height and width are (size + 2 * padding - dilation * (kernel
+! - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
 function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
@@ -9159,8 +9152,8 @@ function dt_empty_strided(size, stride, dtype, device, requires_grad, stat, errm
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! new_empty_strided: A tensor with given strides and arbitrary contents, of this tensor's dtype
-! and device.
+! new_empty_strided: A tensor with given strides and arbitrary contents, of this tensor's dtype and
+! device.
 function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: size(:)
@@ -9824,11 +9817,11 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   call dtf_begin(f, 228)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
-! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or
-! float64.
+! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 function dt_read_idx(path, stat, errmsg) result(out)
   character(*), intent(in) :: path
   integer, intent(out), optional :: stat
@@ -9858,8 +9851,8 @@ subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! load_safetensors_bytes: Reads all tensors from memory in the safetensors format: weights that
-! are part of a program, or came over a network.
+! load_safetensors_bytes: Reads all tensors from memory in the safetensors format: weights that are
+! part of a program, or came over a network.
 subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   character(*), intent(in) :: data
   integer, intent(out), optional :: stat
@@ -9871,7 +9864,8 @@ subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(tensors, f%taken(2), f%taken(3))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the names
@@ -9891,7 +9885,8 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(tensors, f%taken(2), f%taken(3))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! safetensors_names: The names of the tensors in a safetensors file.
@@ -9942,7 +9937,8 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(tensors, f%taken(2), f%taken(3))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! checkpoint_names: The names of the tensors in a checkpoint of PyTorch's.
@@ -10002,7 +9998,8 @@ subroutine dt_load_archive(path, names, records, mmap, stat, errmsg)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(records, f%taken(2), f%taken(3))
+  allocate (records(f%taken(3)))
+  call hold(records, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! load_archive_bytes: Reads the records of a zip file in memory as tensors of uint8.
@@ -10017,7 +10014,8 @@ subroutine dt_load_archive_bytes(data, names, records, stat, errmsg)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(records, f%taken(2), f%taken(3))
+  allocate (records(f%taken(3)))
+  call hold(records, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! save_npy: Writes a tensor as numpy.save does.
@@ -10075,7 +10073,8 @@ subroutine dt_load_npz(path, names, arrays, only, stat, errmsg)
   if (present(only)) call dtf_give(f, 1, only)
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(arrays, f%taken(2), f%taken(3))
+  allocate (arrays(f%taken(3)))
+  call hold(arrays, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! read_csv: Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
@@ -10218,9 +10217,8 @@ subroutine dt_get_device_properties(device, name, major, minor, multi_processor_
   total_memory = f%taken(8)
   call dtf_end(f)
 end subroutine
-! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the
-! driver sees them, and the most that tensors used and that the allocator held since the last
-! reset.
+! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
+! sees them, and the most that tensors used and that the allocator held since the last reset.
 subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, stat, errmsg)
   character(*), intent(in) :: device
   integer, intent(out), optional :: stat
@@ -10239,8 +10237,8 @@ subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, 
   peak_reserved = f%taken(6)
   call dtf_end(f)
 end subroutine
-! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for
-! memory_stats and device_memory.
+! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for memory_stats
+! and device_memory.
 subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
   character(*), intent(in), optional :: device
   integer, intent(out), optional :: stat
@@ -10278,10 +10276,10 @@ subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
   convolution = f%taken(2) /= 0
   call dtf_end(f)
 end subroutine
-! set_deterministic: Whether a program that runs twice on the same machine must give the same
-! bits, for the whole process (torch.use_deterministic_algorithms). If not, CUDA may take faster
-! kernels that add up in no fixed order: today cuDNN's for the gradients of
-! scaled_dot_product_attention in float16 and bfloat16. The CPU repeats bit for bit in any case.
+! set_deterministic: Whether a program that runs twice on the same machine must give the same bits,
+! for the whole process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels
+! that add up in no fixed order: today cuDNN's for the gradients of scaled_dot_product_attention in
+! float16 and bfloat16. The CPU repeats bit for bit in any case.
 subroutine dt_set_deterministic(enabled, stat, errmsg)
   logical, intent(in) :: enabled
   integer, intent(out), optional :: stat
@@ -10645,8 +10643,8 @@ function dt_linalg_cholesky(A, upper, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and
-! for each matrix 0 or the order of the first leading minor that is not positive (int32).
+! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and for
+! each matrix 0 or the order of the first leading minor that is not positive (int32).
 subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
   type(dt_tensor), intent(in) :: A
   logical, intent(in), optional :: upper
@@ -10731,8 +10729,7 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! linalg_lu_factor_ex: linalg_lu_factor without looking at whether U can be divided by. The
-! factors, the exchanges, and for each matrix 0 or where the first zero on U's diagonal is
-! (int32).
+! factors, the exchanges, and for each matrix 0 or where the first zero on U's diagonal is (int32).
 subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat, errmsg)
   type(dt_tensor), intent(in) :: A
   logical, intent(in), optional :: pivot
@@ -11381,9 +11378,8 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of
-! position p are sin and cos of p / base^(2i / embedding_dim). [..., embedding_dim] of the default
-! dtype.
+! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position
+! p are sin and cos of p / base^(2i / embedding_dim). [..., embedding_dim] of the default dtype.
 function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: positions
   type(*), dimension(..), intent(in) :: embedding_dim
@@ -11502,9 +11498,9 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! kv_cache_follow: For work that is recorded once and run for many tokens: from here on tokens
-! come one by one, each takes the place that `place` holds while the work runs, and update gives
-! the whole memory, of which `seen` says what counts.
+! kv_cache_follow: For work that is recorded once and run for many tokens: from here on tokens come
+! one by one, each takes the place that `place` holds while the work runs, and update gives the
+! whole memory, of which `seen` says what counts.
 subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   class(dt_kv_cache), intent(in) :: self
   type(dt_tensor), intent(in) :: place
@@ -11560,8 +11556,8 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
 end function
 ! kv_cache_decoder_block: Tokens through a block of a language model that looks back: x = input +
 ! linear(attention(linear(layer_norm(input), qkv)), out), then x +
-! linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and
-! to those before it, whose keys and values the cache has, and it gets the new ones. On a GPU, one
+! linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and to
+! those before it, whose keys and values the cache has, and it gets the new ones. On a GPU, one
 ! token that takes a place which the cache follows goes through in five kernels, where weights lie
 ! as [inputs, outputs] in memory. The block of GPT-2 (Radford et al., 2019); PyTorch has no such
 ! function, its numbers are those of the ops in turn. [batch, time, width].
@@ -11624,8 +11620,8 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without
-! waiting for a device.
+! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without waiting
+! for a device.
 subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval, stat, errmsg)
   type(dt_tensor), intent(in) :: scale
   type(dt_tensor), intent(in) :: growth_tracker
@@ -11694,8 +11690,8 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! grad_scaler_step: A step of the optimizer, which does nothing if a gradient is infinite or NaN.
-! A GPU decides that by itself, so that a step can be captured.
+! grad_scaler_step: A step of the optimizer, which does nothing if a gradient is infinite or NaN. A
+! GPU decides that by itself, so that a step can be captured.
 subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   class(dt_grad_scaler), intent(in) :: self
   type(dt_optimizer), intent(in) :: optimizer
@@ -11722,8 +11718,8 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! grad_scaler_get_state: What grad_scaler_set_state needs to go on. It waits for a GPU. float64
-! [2] on the CPU: the scale, and how many steps in a row were finite.
+! grad_scaler_get_state: What grad_scaler_set_state needs to go on. It waits for a GPU. float64 [2]
+! on the CPU: the scale, and how many steps in a row were finite.
 function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   class(dt_grad_scaler), intent(in) :: self
   integer, intent(out), optional :: stat
@@ -12743,8 +12739,8 @@ function dt_kron(input, other, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! einsum: Sums of products over the dimensions that the equation names: those that it does not
-! name behind the arrow are summed.
+! einsum: Sums of products over the dimensions that the equation names: those that it does not name
+! behind the arrow are summed.
 function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(in) :: equation
   type(dt_tensor), intent(in) :: operands(:)
@@ -13145,8 +13141,8 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! vander: Vandermonde's matrix: each row has the powers of an element, the highest one first
-! unless `increasing`.
+! vander: Vandermonde's matrix: each row has the powers of an element, the highest one first unless
+! `increasing`.
 function dt_vander(x, N, increasing, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: x
   type(*), dimension(..), intent(in), optional :: N
@@ -13277,8 +13273,8 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the
-! negative logarithm of the target's probability.
+! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the negative
+! logarithm of the target's probability.
 function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: target
@@ -13565,9 +13561,9 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linear_cross_entropy: cross_entropy of linear(input, linear_weight, linear_bias). Where there
-! are more classes than features, rows are computed in chunks, and the logits [batch, classes]
-! never held at once.
+! linear_cross_entropy: cross_entropy of linear(input, linear_weight, linear_bias). Where there are
+! more classes than features, rows are computed in chunks, and the logits [batch, classes] never
+! held at once.
 function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: linear_weight
@@ -13652,8 +13648,7 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors
-! need.
+! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors need.
 function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   class(dt_module), intent(in) :: self
   type(dt_tensor), intent(in) :: inputs(:)
@@ -13681,14 +13676,15 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! module_generate: Writes with a language model: `count` more tokens, drawn one by one as
-! sample_logits does, with a cache of keys and values for each block. Where there are more than
-! the context holds, the last are looked at. On a CUDA device, with the default generator, the
-! step of a token is recorded and launched again as a whole. int64 [batch, time + count]:
-! `tokens`, and those that were drawn.
+! sample_logits does, with a cache of keys and values for each block. Where there are more than the
+! context holds, the last are looked at. On a CUDA device, with the default generator, the step of
+! a token is recorded and launched again as a whole. int64 [batch, time + count]: `tokens`, and
+! those that were drawn.
 function dt_module_generate(self, tokens, count, temperature, top_k, top_p, generator, stat, errmsg) result(out)
   class(dt_module), intent(in) :: self
   type(dt_tensor), intent(in) :: tokens
@@ -13764,7 +13760,8 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   call dtf_begin(f, 458)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
@@ -13780,7 +13777,8 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(tensors, f%taken(2), f%taken(3))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! module_named_buffers: The buffers with their names: state that is not trained.
@@ -13795,7 +13793,8 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(tensors, f%taken(2), f%taken(3))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are the
@@ -13811,7 +13810,8 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(tensors, f%taken(2), f%taken(3))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! module_load_state_dict: Sets parameters and buffers.
@@ -13953,8 +13953,8 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! module_new: An empty container for state and children. It has no forward: the program applies
-! the children itself.
+! module_new: An empty container for state and children. It has no forward: the program applies the
+! children itself.
 function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(in) :: kind
   integer, intent(out), optional :: stat
@@ -14075,9 +14075,9 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
-! 1502.03167). When training, mean and var are those of the batch, var without correction; what is
-! added to running_var is corrected.
+! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167).
+! When training, mean and var are those of the batch, var without correction; what is added to
+! running_var is corrected.
 function dt_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: running_mean
@@ -14139,8 +14139,8 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
-! taken over the last dimensions (arXiv 1607.06450).
+! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
+! over the last dimensions (arXiv 1607.06450).
 function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: normalized_shape(:)
@@ -14181,8 +14181,8 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
-! taken over each image's groups of channels (arXiv 1803.08494).
+! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
+! over each image's groups of channels (arXiv 1803.08494).
 function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: num_groups
@@ -14415,8 +14415,8 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! alpha_dropout: Dropout for selu: the dropped elements get its lowest value, and mean and
-! variance are kept (arXiv 1706.02515).
+! alpha_dropout: Dropout for selu: the dropped elements get its lowest value, and mean and variance
+! are kept (arXiv 1706.02515).
 function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   real(real64), intent(in), optional :: p
@@ -14769,7 +14769,8 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call take_texts(names, f%taken(0), f%taken(1))
-  call take_tensors(tensors, f%taken(2), f%taken(3))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
@@ -14856,8 +14857,8 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic
-! alone, for languages whose optimizers keep their own state.
+! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic alone,
+! for languages whose optimizers keep their own state.
 subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, first, stat, errmsg)
   character(*), intent(in) :: optimizer
   type(dt_tensor), intent(in) :: params(:)
@@ -17726,8 +17727,8 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! max_pool1d: Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel
-! - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+! max_pool1d: Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel -
+! 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -17851,8 +17852,8 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
-! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride
-! + 1, rounded down, or up in ceil_mode.
+! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride +
+! 1, rounded down, or up in ceil_mode.
 function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -17877,8 +17878,8 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding -
-! dilation * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding - dilation
+! * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -18234,8 +18235,8 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   call dtf_end(f)
 end function
 ! fractional_max_pool2d: Maximum of windows that lie at pseudo-random distances (Graham,
-! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u)
-! * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u) *
+! a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio, random_samples, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -18281,8 +18282,8 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   call dtf_end(f)
 end subroutine
 ! fractional_max_pool3d: Maximum of windows that lie at pseudo-random distances (Graham,
-! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u)
-! * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u) *
+! a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio, random_samples, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -18384,8 +18385,8 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! profiler_table: A table of all activities, a row for each name: time of their own, time with
-! what they contain, memory, calls.
+! profiler_table: A table of all activities, a row for each name: time of their own, time with what
+! they contain, memory, calls.
 function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat, errmsg) result(out)
   class(dt_profiler), intent(in) :: self
   character(*), intent(in), optional :: sort_by
@@ -19154,10 +19155,10 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   call hold(c_n, f%taken(4))
   call dtf_end(f)
 end subroutine
-! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
-! (r', z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n')
-! and h = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in
-! the order of the input; and what they end with in each layer and direction.
+! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and (r',
+! z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n') and h
+! = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in the
+! order of the input; and what they end with in each layer and direction.
 subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, h_n, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: hx
@@ -19188,8 +19189,8 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
-! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed
-! like the input; and what they end with in each layer and direction.
+! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed like
+! the input; and what they end with in each layer and direction.
 subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, output, h_n, stat, errmsg)
   type(dt_tensor), intent(in) :: data
   type(dt_tensor), intent(in) :: batch_sizes
@@ -19994,8 +19995,8 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on
-! both sides. An estimate for each dimension.
+! gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on both
+! sides. An estimate for each dimension.
 function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   real(real64), intent(in), optional :: spacing(:)
@@ -20011,7 +20012,8 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! gradient_at: gradient of a function that is known at places which are not equally far apart. An
@@ -20031,7 +20033,8 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! trapezoid: Integral along a dimension by the trapezoidal rule.
@@ -20129,8 +20132,8 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   out = f%taken(0) /= 0
   call dtf_end(f)
 end function
-! pad: Adds elements around the input. The modes other than constant pad the last one, two or
-! three dimensions of an input that has one or two more.
+! pad: Adds elements around the input. The modes other than constant pad the last one, two or three
+! dimensions of an input that has one or two more.
 function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: pad(:)
@@ -20389,11 +20392,12 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
-! cartesian_prod: All ways to choose one element of each vector: a row for each; of a single
-! vector itself.
+! cartesian_prod: All ways to choose one element of each vector: a row for each; of a single vector
+! itself.
 function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: tensors(:)
   integer, intent(out), optional :: stat
@@ -20756,8 +20760,8 @@ function dt_median(input, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians,
-! and where they are (int64).
+! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians, and
+! where they are (int64).
 subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: dim
@@ -20908,9 +20912,9 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
-! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of
-! its own. What occurs, where in it each element or slice is, and how often each occurs (int64);
-! what was not asked for is empty.
+! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of its
+! own. What occurs, where in it each element or slice is, and how often each occurs (int64); what
+! was not asked for is empty.
 subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inverse, return_counts, dim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   logical, intent(in), optional :: sorted
@@ -21273,8 +21277,8 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of
-! lgamma(input - j / 2) over j = 0 ... p - 1.
+! mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input
+! - j / 2) over j = 0 ... p - 1.
 function dt_mvlgamma(input, p, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: p
@@ -21391,8 +21395,8 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has
-! no gradient.
+! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
+! gradient.
 function dt_bessel_y0(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -21405,8 +21409,8 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has
-! no gradient.
+! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
+! gradient.
 function dt_bessel_y1(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -21653,8 +21657,8 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree
-! n. It has no gradient.
+! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree n.
+! It has no gradient.
 function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   class(*), intent(in) :: x
   class(*), intent(in) :: n
@@ -21685,8 +21689,8 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree
-! n. It has no gradient.
+! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree n.
+! It has no gradient.
 function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   class(*), intent(in) :: x
   class(*), intent(in) :: n
@@ -21850,8 +21854,8 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! tensor_alias: Makes another handle to a tensor, to be released on its own. A second handle to
-! the same tensor.
+! tensor_alias: Makes another handle to a tensor, to be released on its own. A second handle to the
+! same tensor.
 function dt_tensor_alias(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -21905,8 +21909,7 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   out = words_at(f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
-! tensor_stride: Strides of the tensor. Steps between neighbours along each dimension, in
-! elements.
+! tensor_stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 function dt_tensor_stride(input, stat, errmsg) result(out)
   class(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -22170,8 +22173,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   out = f%taken(0) /= 0
   call dtf_end(f)
 end function
-! tensor_grad: The gradient that backward has added up. The gradient, or NULL if there is none
-! yet.
+! tensor_grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 function dt_tensor_grad(input, stat, errmsg) result(out)
   class(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -22360,8 +22362,8 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! build_info: Version, compiler, instruction set in use, threads and optional parts of the
-! library. Lines of `name: value`.
+! build_info: Version, compiler, instruction set in use, threads and optional parts of the library.
+! Lines of `name: value`.
 function dt_build_info(stat, errmsg) result(out)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
@@ -23153,7 +23155,8 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split: Splits a dimension into pieces of one size.
@@ -23170,7 +23173,8 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split_with_sizes: Splits a dimension into pieces of given sizes.
@@ -23187,7 +23191,8 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split_sections: Splits a dimension into pieces whose sizes differ by one at most.
@@ -23204,7 +23209,8 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split_at: Splits a dimension at given places. tensor_split in Python.
@@ -23221,7 +23227,8 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
@@ -23236,7 +23243,8 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! vsplit: Splits dimension 0 of two or more into equal pieces.
@@ -23251,7 +23259,8 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! dsplit: Splits dimension 2 of three or more into equal pieces.
@@ -23266,7 +23275,8 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! atleast_1d: A number as a vector; else the input as it is.
@@ -23295,8 +23305,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! atleast_3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it
-! is.
+! atleast_3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
 function dt_atleast_3d(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -23332,7 +23341,8 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! meshgrid: The coordinates of a grid: for each vector a tensor of the grid's shape, which changes
@@ -23348,7 +23358,8 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! unbind: All slices along a dimension.
@@ -23363,7 +23374,8 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
-  call take_tensors(out, f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! cat: Joins tensors along a dimension. Dtypes are promoted.
@@ -23460,8 +23472,8 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! interpolate: Resizes images. An element i of the output lies at (i + 1/2) * size / new size -
-! 1/2 in the input. Channels-last in gives channels-last out.
+! interpolate: Resizes images. An element i of the output lies at (i + 1/2) * size / new size - 1/2
+! in the input. Channels-last in gives channels-last out.
 function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in), optional :: size(:)
@@ -24285,8 +24297,10 @@ case ('custom_backward')
   type(dt_tensor), allocatable, dimension(:) :: saved
   type(dt_tensor), allocatable, dimension(:) :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  call take_tensors(grads, f%taken(0), f%taken(1))
-  call take_tensors(saved, f%taken(2), f%taken(3))
+  allocate (grads(f%taken(1)))
+  call hold(grads, words_at(f%taken(0), f%taken(1)))
+  allocate (saved(f%taken(3)))
+  call hold(saved, words_at(f%taken(2), f%taken(3)))
   call hook(grads, saved, out)
   if (allocated(out)) call dtf_give(f, 0, handle_of(out))
   call dtf_give_back(f)

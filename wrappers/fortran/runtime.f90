@@ -49,7 +49,7 @@ contains
 
   impure elemental subroutine give_up(h)
     type(handle), intent(inout), target :: h
-    if (h%place == transfer(c_loc(h), h%place)) call dtf_release(h%bits)
+    if (h%place == transfer(c_loc(h), h%place)) call dt_handle_release(h%bits)
     h%bits = 0
   end subroutine
 
@@ -130,11 +130,4 @@ contains
       call take_text(text, pairs(1, i), pairs(2, i))
       texts(i) = text
     end do
-  end subroutine
-
-  subroutine take_tensors(tensors, address, n)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
-    integer(int64), intent(in) :: address, n
-    allocate (tensors(n))
-    call hold(tensors, words_at(address, n))
   end subroutine
