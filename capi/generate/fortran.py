@@ -93,8 +93,7 @@ subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
 def generate(plan: Plan) -> dict[str, str]:
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
     functions = [c.function.name for c in plan.tabled if not is_method(c)]
-    signs = [o for c in plan.classes for o in c.operators if o.name in OPERATORS]
-    operators = [_operator(o) for o in signs]
+    operators = [_operator(o) for c in plan.classes for o in c.operators if o.name in OPERATORS]
     parts = [
         f"! {GENERATED}",
         types,
@@ -134,6 +133,10 @@ def enum_value(e: str, value: str) -> str:
 # ---- lines
 
 
+def _comment(words: str) -> str:
+    return comment(words, mark="!")
+
+
 def quoted(words: str) -> str:
     return "'" + words.replace("'", "''") + "'"
 
@@ -164,9 +167,7 @@ def _bridge() -> str:
 
 def _enum(e: Enum) -> str:
     names = [f"{enum_value(e.name, v.name)} = {v.number}" for v in e.values]
-    return "\n".join(
-        [comment(e.doc, mark="!"), *(f"integer, parameter, public :: {n}" for n in names)]
-    )
+    return "\n".join([_comment(e.doc), *(f"integer, parameter, public :: {n}" for n in names)])
 
 
 def _class(c: Class, plan: Plan) -> str:
@@ -174,7 +175,7 @@ def _class(c: Class, plan: Plan) -> str:
     methods = [f"{x.member} => dt_{x.function.name}" for x in calls if is_method(x)]
     bound = "\n".join(f"  procedure :: {m}" for m in methods)
     return f"""\
-{comment(c.handle.doc, mark="!")}
+{_comment(c.handle.doc)}
 type, extends(object), public :: dt_{c.name}
 contains
   procedure, private :: copy_{c.name}
@@ -234,28 +235,23 @@ def _procedure(c: Call, index: int) -> str:
     names = ["out"] if is_function else [r.name for r in c.results]
     shown = [s.name for s in c.required] + ([] if is_function else names)
     shown += [s.name for s in c.optional] + ["stat", "errmsg"]
-    word, tail = ("function", " result(out)") if is_function else ("subroutine", "")
+    taken = [_taken(r.kind, n, i) for i, (r, n) in enumerate(zip(c.results, names, strict=True))]
+    what, tail = ("function", " result(out)") if is_function else ("subroutine", "")
     lines = [
-        f"{word} dt_{c.function.name}({', '.join(shown)}){tail}",
+        f"{what} dt_{c.function.name}({', '.join(shown)}){tail}",
         *(_dummy(s, is_method(c) and s is c.slots[0]) for s in c.slots),
         "integer, intent(out), optional :: stat",
         "character(*), intent(inout), optional :: errmsg",
-        *(_result(r, name, is_function) for r, name in zip(c.results, names, strict=True)),
+        *(f"{declared(r.kind)} :: out" if is_function else _out(r.kind, r.name) for r in c.results),
         "type(frame) :: f",
         f"call dtf_begin(f, {index})",
-        *(
-            f"if (present({s.name})) " * s.may_be_absent + _giving(s.kind, s.name, i)
-            for i, s in enumerate(c.slots)
-        ),
+        *(_give(s, i, "present" * s.may_be_absent) for i, s in enumerate(c.slots)),
         "call run(f, stat, errmsg)",
-        *(
-            _taken(r.kind, name, i)
-            for i, (r, name) in enumerate(zip(c.results, names, strict=True))
-        ),
+        *taken,
         "call dtf_end(f)",
     ]
-    about = comment(f"{c.function.name}: {c.about}", mark="!")
-    return "\n".join([about, "\n  ".join(lines), f"end {word}"])
+    about = _comment(f"{c.function.name}: {c.about}")
+    return "\n".join([about, "\n  ".join(lines), f"end {what}"])
 
 
 def _dummy(s: Slot, is_this: bool) -> str:
@@ -268,8 +264,10 @@ def _dummy(s: Slot, is_this: bool) -> str:
     return f"{', '.join(words)} :: {s.name}{'(:)' if s.kind.list else ''}"
 
 
-def _giving(kind: Kind, name: str, i: int) -> str:
-    return _GIVEN.get(kind.given, "call dtf_give(f, {i}, {x})").format(i=i, x=name)
+def _give(x: Slot | Result, i: int, asked: str) -> str:
+    """`asked` is the function that says whether it is there, or nothing."""
+    statement = _GIVEN.get(x.kind.given, "call dtf_give(f, {i}, {x})").format(i=i, x=x.name)
+    return f"if ({asked}({x.name})) {statement}" if asked else statement
 
 
 def declared(kind: Kind) -> str:
@@ -277,10 +275,11 @@ def declared(kind: Kind) -> str:
     return word(_RESULTS, kind)
 
 
-def _result(r: Result, name: str, is_function: bool) -> str:
-    kind = declared(r.kind)
-    intent = "out" if "type(" not in kind or "allocatable" in kind else "inout"
-    return f"{kind}{'' if is_function else f', intent({intent})'} :: {name}"
+def _out(kind: Kind, name: str) -> str:
+    """The dummy of what comes out. That of one object stays as it is where nothing does."""
+    words = declared(kind)
+    intent = "out" if "type(" not in words or "allocatable" in words else "inout"
+    return f"{words}, intent({intent}) :: {name}"
 
 
 def _taken(kind: Kind, name: str, i: int) -> str:
@@ -293,23 +292,16 @@ def _taken(kind: Kind, name: str, i: int) -> str:
 
 def hook_dummies(h: Hook, named=str.__str__) -> tuple[str, list[str]]:
     """What a callback of the user's takes and gives: the names, and their declarations."""
-    lines = []
-    for s in h.inputs:
-        kind = declared(s.kind).replace("(:), allocatable", "(*)").replace(", allocatable", "")
-        lines.append(f"{kind}, intent(in) :: {named(s.name)}")
-    for r in h.results:
-        intent = "inout" if r.kind.key == "tensor?" else "out"
-        lines.append(f"{declared(r.kind)}, intent({intent}) :: {named(r.name)}")
+    kinds = [declared(s.kind).replace("(:), allocatable", "(*)") for s in h.inputs]
+    kinds = [kind.replace(", allocatable", "") + ", intent(in)" for kind in kinds]
+    lines = [f"{k} :: {named(s.name)}" for k, s in zip(kinds, h.inputs, strict=True)]
+    lines += [_out(r.kind, named(r.name)) for r in h.results]
     return ", ".join(named(x.name) for x in (*h.inputs, *h.results)), lines
 
 
 def _interface(h: Hook) -> str:
     names, lines = hook_dummies(h)
-    head = [
-        comment(h.callback.doc, mark="!"),
-        "abstract interface",
-        f"subroutine dt_{h.name}({names})",
-    ]
+    head = [_comment(h.callback.doc), "abstract interface", f"subroutine dt_{h.name}({names})"]
     lines = ["import dt_tensor, int64", *lines]
     return "\n".join([*head, *("  " + x for x in lines), "end subroutine", "end interface"])
 
@@ -323,10 +315,7 @@ def _run(h: Hook) -> str:
         "call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)",
         *(_taken(s.kind, s.name, i) for i, s in enumerate(h.inputs)),
         f"call hook({', '.join(v.name for v in values)})",
-        *(
-            f"if (allocated({r.name})) " * r.kind.list + _giving(r.kind, r.name, 0)
-            for r in h.results
-        ),
+        *(_give(r, 0, "allocated" * r.kind.list) for r in h.results),
         *["call dtf_give_back(f)"] * len(h.results),
     ]
     return "\n  ".join([*lines, "end block"])

@@ -23,12 +23,6 @@ contains
 
   ! ---- no variable, result or copy holds a tensor longer than it lives, and none loses it earlier
 
-  subroutine expect_held(count, what)
-    integer, intent(in) :: count
-    character(*), intent(in) :: what
-    call expect_true(live_handles('tensor') == count, what)
-  end subroutine
-
   subroutine variables()
     type(tensor) :: x, y
     integer :: i
@@ -38,7 +32,7 @@ contains
     x = zeros([1])
     call expect(y, dtype_float32, [1], [1d0])
     y = y
-    call expect_held(2, 'what variables hold')
+    call expect_true(live_handles('tensor') == 2, 'what variables hold')
     do i = 1, 10
       y = relu(x + relu(y) + x) * ones([1])
       block
@@ -46,11 +40,11 @@ contains
         z = y + 1
       end block
     end do
-    call expect_held(2, 'what a loop holds')
+    call expect_true(live_handles('tensor') == 2, 'what a loop holds')
     call renew(y)
     call expect(y, dtype_float32, [1], [5d0])
     call x%release()
-    call expect_held(1, 'what was released')
+    call expect_true(live_handles('tensor') == 1, 'what was released')
     call expect_true(y%is_set() .and. .not. x%is_set(), 'what is set')
   end subroutine
 
@@ -110,6 +104,6 @@ program wrapper_test
   call errors()
   call variables()
   call copies()
-  call expect_held(0, 'what is held in the end')
+  call expect_true(live_handles('tensor') == 0, 'what is held in the end')
   print '(a)', 'passed'
 end program
