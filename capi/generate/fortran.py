@@ -152,11 +152,8 @@ def real(value: float) -> str:
 
 def _bridge() -> str:
     """The interfaces of bridge.c's functions."""
-    lines = ["interface"]
-    found = re.findall(
-        r"^(\w+) (dtf?_\w+)\((.*)\)(?: {|;)$", (FOLDER / "bridge.c").read_text(), re.M
-    )
-    for back, name, arguments in found:
+    lines, text = ["interface"], (FOLDER / "bridge.c").read_text()
+    for back, name, arguments in re.findall(r"^(\w+) (?!dtt_)(\w+)\((.*)\)(?: {|;)$", text, re.M):
         pairs = [a.removeprefix("const ").rsplit(" ", 1) for a in arguments.split(", ")]
         word = "subroutine" if back == "void" else f"integer(c_{back}) function"
         lines.append(f"{word} {name}({', '.join(x for _, x in pairs)}) bind(c)\n  import")

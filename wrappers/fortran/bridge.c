@@ -77,9 +77,7 @@ void dtf_name_device(frame* f, int32_t i) {
   at[0].p = dtt_copy(f, text, at[1].i);
 }
 
-int64_t dtf_length(const char* text) {
-  return (int64_t)strlen(text);
-}
+size_t strlen(const char* text);
 
 /* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
 

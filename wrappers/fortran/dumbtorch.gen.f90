@@ -4586,7 +4586,7 @@ subroutine dtf_name_device(f, i) bind(c)
   type(frame) :: f
   integer(c_int32_t), value :: i
 end subroutine
-integer(c_int64_t) function dtf_length(text) bind(c)
+integer(c_size_t) function strlen(text) bind(c)
   import
   integer(c_int64_t), value :: text
 end function
@@ -4655,7 +4655,7 @@ contains
     status = dtf_run(f)
     if (present(stat)) stat = status
     if (status == 0) return
-    call take_text(text, f%message, dtf_length(f%message))
+    call take_text(text, f%message, strlen(f%message))
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine

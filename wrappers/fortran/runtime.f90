@@ -94,7 +94,7 @@ contains
     status = dtf_run(f)
     if (present(stat)) stat = status
     if (status == 0) return
-    call take_text(text, f%message, dtf_length(f%message))
+    call take_text(text, f%message, strlen(f%message))
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine
