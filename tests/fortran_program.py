@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from building import BUILD, run
+from building import BUILD, LIBRARY, run
 
 # gfortran takes the bounds and the length of what is still to be allocated for uninitialized values,
 # and warns that the right side of .and. may not be evaluated. AddressSanitizer's checks are calls: the
@@ -23,9 +23,9 @@ def program(*sources: Path, flags: str = "-O1") -> Path:
     fortran = " -Wno-".join([strict, *ODDITIES])
     run("make", "-C", "wrappers/fortran", f"OUT={folder}", f"CFLAGS={strict}", f"FFLAGS={fortran}")
     out = folder / sources[-1].stem
-    paths = [f"-I{folder}", f"-J{folder}", f"-L{folder}", f"-L{BUILD}", f"-Wl,-rpath,{BUILD}"]
-    compiler = f"gfortran -std=f2018 -ffree-line-length-none -fopenmp {fortran}".split()
-    run(*compiler, *sources, "-o", out, *paths, "-ldumbtorch_fortran", "-ldumbtorch")
+    compiler = f"gfortran -std=f2018 -ffree-line-length-none -fopenmp {fortran} -J{folder}".split()
+    libraries = f"-L{folder} -ldumbtorch_fortran {LIBRARY} -ldumbtorch".split()
+    run(*compiler, *sources, "-o", out, *libraries)
     return out
 
 

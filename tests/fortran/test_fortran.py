@@ -1,17 +1,12 @@
 """The Fortran module: recorded calls, and what the runtime does. gfortran has nothing to warn of."""
 
-import shutil
-
 import pytest
-from building import FAKE_DEVICES, ROOT, run
+from building import FAKE_DEVICES, ROOT, needs, run
 from fortran_program import program
 
 HERE = ROOT / "tests" / "fortran"
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("gfortran"),
-    reason="gfortran is not installed (make test LANGUAGES=all installs it)",
-)
+pytestmark = needs("gfortran")
 
 
 def made(name, folder, flags="-O1"):
