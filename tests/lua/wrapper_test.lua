@@ -95,6 +95,12 @@ do -- a callback beside one that is refused is let go
   check.same(weak.pack, nil)
 end
 
+do -- Lua collects when it must by what is behind objects, not by what it sees of them
+  local bytes = 1024 * 1024 * 4
+  for _ = 1, 64 do dt.nn.Linear(1024, 1024, {bias = false}) end
+  check.same(dt.live_handles("module") * bytes <= 128 * 2 ^ 20, true)
+end
+
 do -- a module that is loaded again
   local x, calls = dt.ones({1}, {requires_grad = true}), 0
   x:register_hook(function() calls = calls + 1 end)

@@ -49,9 +49,9 @@ static void** handle_at(lua_State* L, int slot, const dtt_handle** kind) {
 }
 
 /* A userdata for a handle. */
-static void** push_box(lua_State* L, const dtt_handle* kind) {
+static void** push_box(lua_State* L, const dtt_handle* kind, void* handle) {
   void** box;
-  if (kind == &dtt_handle_tensor && dtt_collection_is_due(&dtt_pressed)) {
+  if (dtt_collection_is_due(&dtt_pressed, (uint64_t)(intptr_t)handle)) {
     lua_gc(L, LUA_GCCOLLECT, 0);
     dtt_has_collected(&dtt_pressed);
   }
@@ -159,7 +159,7 @@ static void dtt_leave(lua_State* L) {
 
 static void dtt_make(lua_State* L, const dtt_given* v, void** handle, int is_entry) {
   if (v->kind == DTT_HANDLE && v->value.p) {
-    *push_box(L, v->of) = *handle;
+    *push_box(L, v->of, *handle) = *handle;
     *handle = NULL;
   } else if (v->kind == DTT_HANDLE)
     is_entry ? lua_pushboolean(L, 0) : lua_pushnil(L); /* nil would end the list */
