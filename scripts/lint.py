@@ -48,6 +48,7 @@ MAY_INCLUDE = {
         "core/",
         "kernels/abi.h",
         "kernels/tool.h",
+        "kernels/calls/call.h",
         "kernels/calls/pointwise.h",
         "kernels/channel_order.h",
         "kernels/cpu_flags.h",
@@ -83,16 +84,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
 UNFINISHED = re.compile(r"\b(TO[D]O|FIX[M]E|XX[X]|HA[C]K)\b")
 KERNEL = re.compile(r"__global__[^{;]*\{(.*?)\n\}", re.DOTALL)
 READS_OR_WRITES = re.compile(r"\bload|\bstore\(|atomic|\bsync|__shfl|\breturn\b")
+# A call's spans at any place, and its lists at a fixed one.
 CALL_BY_PLACE = re.compile(
-    r"\bdt_call\b|\bcall(?:\.|->)(?:in|out|ints|floats|inputs|outputs|flags|numbers)(?:\(\))?\[\s*\d"
+    r"\bcall(?:\.|->)(?:(?:in|out|ints|floats)(?:\(\))?\[|(?:inputs|outputs|flags|numbers)\[\s*\d)"
 )
-# Who writes, reads, prints and hashes calls as counted spans.
-KNOW_CALLS = (
-    "kernels/abi.h",
-    "kernels/calls/",
-    "kernels/cuda/captured_call.",
-    "core/runtime/backend.",
-)
+# Who makes names of the spans; and who hands on calls whatever they are: writes, records and traces them.
+NAME_CALLS = ("kernels/abi.h", "kernels/calls/")
+HAND_ON_CALLS = ("kernels/cuda/captured_call.", "core/runtime/backend.")
 KERNEL_START = re.compile(r"<<<|\bcu(da)?LaunchKernel")
 DTYPE_ROW = re.compile(r"^DT_DTYPE_ROW\((\w+)", re.M)
 MACHINE_PATH = re.compile(r"(?<![\w.$})~-])/(work|root|home|tmp|mnt|opt)/\w")
@@ -181,9 +179,11 @@ def check_kernels(path: Path, text: str) -> Complaints:
 def check_calls(path: Path, text: str) -> Complaints:
     """Operands and attributes of kernel calls have names: who counts them is generated."""
     name = path.relative_to(ROOT).as_posix()
-    if top_folder(path) not in ("core", "kernels") or name.startswith(KNOW_CALLS):
+    if top_folder(path) not in ("core", "kernels") or name.startswith(NAME_CALLS):
         return
-    for match in CALL_BY_PLACE.finditer(text):
+    matches = [*CALL_BY_PLACE.finditer(text)]
+    matches += [] if name.startswith(HAND_ON_CALLS) else re.finditer(r"\bdt_call\b", text)
+    for match in matches:
         yield f"{line_of(text, match)}: '{match[0]}': a call has names, see kernels/calls/call.h"
 
 

@@ -359,7 +359,7 @@ class _Printer:
             )
             lines.append(f"{_join(self.result_type(r), local)} = {empty};")
         for i in self.c.structs:
-            struct = cabi.type_name(i.argument.kind)
+            struct = i.c_type
             lines.append(f"{struct} c_{i.argument.name} = {struct.upper()}_INIT;")
         for a in (a for a in self.c.slots if a.kind.count > 1):
             lines.append(f"int64_t {a.name}_room[{a.kind.count}];")

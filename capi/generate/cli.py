@@ -46,8 +46,8 @@ from .text import GENERATED
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RELEASED = ROOT / "capi" / "released.lock"
 
-# Each generator returns {path from the repository's root: text}. Those of the library itself see
-# the schema; those of its users see the plan.
+# Each generator returns {path from the repository's root: text}. What the library declares and computes
+# comes from the schema; all that makes or takes its calls comes from the plan.
 LIBRARY = (
     dtypes.generate,
     kernels.generate,
@@ -61,16 +61,16 @@ LIBRARY = (
     schedules.generate,
     header.generate,
     abi.generate,
-    shim.generate,
-    misuse.generate,
     reference.generate,
-    python_native.generate,
-    python.generate,
     python_layers.generate,
     python_networks.generate,
-    python_stubs.generate,
 )
-LANGUAGES = (
+CALLS = (
+    shim.generate,
+    misuse.generate,
+    python_native.generate,
+    python.generate,
+    python_stubs.generate,
     c.generate,
     cpp.generate,
     table.generate,
@@ -86,7 +86,7 @@ LANGUAGES = (
 def outputs(model) -> dict[str, str]:
     lowered = plan.lower(model)
     files: dict[str, str] = {}
-    for generated in (*(g(model) for g in LIBRARY), *(g(lowered) for g in LANGUAGES)):
+    for generated in (*(g(model) for g in LIBRARY), *(g(lowered) for g in CALLS)):
         for path, text in generated.items():
             if path in files:
                 raise SchemaError(f"two generators print {path}")

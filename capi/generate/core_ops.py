@@ -52,10 +52,7 @@ namespace dt {
 def callbacks(schema: Schema) -> str:
     parts = [_HEADER + _CALLBACKS_INTRO]
     for c in schema.callbacks.values():
-        results = [coretypes.result_type(schema, r.kind) for r in c.results]
-        result = "void" if not results else results[0]
-        if len(results) > 1:
-            result = f"std::tuple<{', '.join(results)}>"
+        result = coretypes.results(schema, c)
         args = ", ".join(coretypes.parameter_type(schema, a.kind) for a in c.args)
         parts.append(text.comment(c.doc))
         parts.append(f"using {text.camel(c.name)} = std::function<{result}({args})>;\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .model import Argument, Enum, Function, Kind, Schema
+from .model import Argument, Callback, Enum, Function, Kind, Schema
 from .text import camel, constant
 
 # Parameter types by kind; {name} is the enum's, handle's, ... C++ name.
@@ -111,8 +111,10 @@ def field_type(schema: Schema, kind: Kind) -> str:
 
 
 def return_type(schema: Schema, f: Function) -> str:
-    if f.inplace:
-        return "const Tensor&"
+    return "const Tensor&" if f.inplace else results(schema, f)
+
+
+def results(schema: Schema, f: Function | Callback) -> str:
     types = [result_type(schema, r.kind) for r in f.results]
     if not types:
         return "void"

@@ -62,7 +62,7 @@ def generate(plan: Plan) -> dict[str, str]:
     parts += [gated(f"struct {p.struct};", p.c.since) for p in printers if p.struct]
     parts += ["", *(gated(_callback_type(c), c.since) for c in callbacks), _DEVICE]
     parts += [_class(c, [p for p in printers if p.method_of == c.name]) for c in classes]
-    parts += [gated(_options(o), o.since) for o in plan.options]
+    parts += [gated(_options(s.options), s.options.since) for s in plan.structs]
     parts += [gated(p.struct_text(), p.c.since) for p in printers if p.struct]
     parts += [_trampolines(callbacks), _TYPES_END]
     parts += [gated(p.method_body(), p.c.since) for p in printers if p.method_of]
@@ -461,7 +461,7 @@ class Printer:
 
     def options(self, i: Input) -> list[str]:
         """Fills the C struct from the C++ one."""
-        name, struct = i.argument.name, cabi.type_name(i.argument.kind)
+        name, struct = i.argument.name, i.c_type
         lines = [f"{struct} {name}_c = {struct.upper()}_INIT;"]
         for slot in i.slots:
             prepare, passed = self.field(slot, f"{name}.{slot.name}")

@@ -7,8 +7,8 @@ from __future__ import annotations
 import json
 
 from . import cabi, header
-from .model import Argument, CFunction, Enum, Handle, Options, SchemaError
-from .plan import Call, Hook, Input, Plan, Result, Slot
+from .model import Argument, CFunction, Enum, Handle, SchemaError
+from .plan import Call, Hook, Input, Plan, Result, Slot, Struct
 from .text import GENERATED
 
 # How a foreign function interface passes C's plain types; enums are int32.
@@ -32,7 +32,7 @@ def generate(plan: Plan) -> dict[str, str]:
         "enums": {e.name: _enum(e) for e in plan.enums},
         "handles": {c.name: _handle(c.handle) for c in plan.classes},
         "callbacks": {h.name: _callback(h) for h in plan.hooks},
-        "options": {o.name: _options(o) for o in plan.options},
+        "options": {s.options.name: _options(s) for s in plan.structs},
         "functions": {c.c_name: _function(c) for c in plan.calls} | readers,
         "plain_functions": {name: c for name, c in plain.items() if name not in readers},
     }
@@ -133,7 +133,7 @@ def _default(a: Argument) -> dict:
 def _argument(i: Input) -> dict:
     a = i.argument
     if i.is_struct:
-        c = f"const {cabi.type_name(a.kind)} *"
+        c = f"const {i.c_type} *"
         parameters = [{"name": a.name, "c": c, "ffi": "pointer"}]
         return {
             **_value(a),
@@ -196,23 +196,25 @@ def _callback(h: Hook) -> dict:
 # ---- options and functions
 
 
-def _options(o: Options) -> dict:
+def _options(s: Struct) -> dict:
+    o = s.options
+    offsets = {m.parameter.name: m.offset for m in cabi.layout(o)}
     return {
         "since": o.since,
         "doc": o.doc,
         "size": cabi.struct_size(o),
         "init": f"dt_{o.name}_options_init",
-        "fields": [_field(o, a) for a in o.fields],
+        "fields": [_field(slot, offsets) for slot in s.slots],
     }
 
 
-def _field(o: Options, a: Argument) -> dict:
+def _field(s: Slot, offsets: dict[str, int]) -> dict:
     """As an argument; its parameters are members of the struct."""
-    offsets = {m.parameter.name: m.offset for m in cabi.layout(o)}
+    a = s.argument
     facts = {"count": a.kind.count or "", "since": a.since, "doc": a.doc}
     members = [
         {"name": p.name, "c": p.type, "ffi": _ffi(p.type), "offset": offsets[p.name]}
-        for p in cabi.field(a, o)
+        for p in s.parameters
     ]
     facts |= _form(a, members)
     return {**_value(a), **_default(a), **_without_empty(facts), "parameters": members}

@@ -8,76 +8,78 @@ from __future__ import annotations
 import dataclasses
 
 from . import cabi
-from .model import Argument, Callback, Function, Schema
+from .model import Argument, Schema
+from .plan import Call, Hook, Input, Plan
 from .text import GENERATED
 
 Case = tuple[list[str], str]  # (C arguments, status without DT_STATUS_)
 
 
-def generate(schema: Schema) -> dict[str, str]:
+def generate(plan: Plan) -> dict[str, str]:
     files = {}
-    for stem in dict.fromkeys(f.file for f in schema.public):
-        functions = [f for f in schema.public if f.file == stem and _can_be_wrong(schema, f)]
-        if functions:
-            files[f"tests/capi/misuse_{stem}_test.c"] = _program(schema, functions)
+    for stem in dict.fromkeys(c.function.file for c in plan.calls):
+        calls = [c for c in plan.calls if c.function.file == stem and _can_be_wrong(c)]
+        if calls:
+            files[f"tests/capi/misuse_{stem}_test.c"] = _program(plan, calls)
     return files
 
 
-def _can_be_wrong(schema: Schema, f: Function) -> bool:
+def _can_be_wrong(c: Call) -> bool:
     """False for a function of plain numbers that gives nothing back: its arguments are always well-formed."""
-    return bool(f.results) or any(_bad(schema, a) for a in f.args)
+    return bool(c.results) or any(_bad(i.argument) for i in c.inputs)
 
 
-def _program(schema: Schema, functions: list[Function]) -> str:
+def _program(plan: Plan, functions: list[Call]) -> str:
     parts = [f"/* {GENERATED} */", '#include "tests/capi/misuse.h"\n']
-    used = [a.kind.name for f in functions for a in f.args if a.kind.base == "callback"]
     tests = []
-    for f in functions:
-        calls = _calls(schema, f)
-        assert calls, f"{f.name} has no wrong call"
-        tests += [f"static void test_{f.name}(void) {{", *(f"  {line}" for line in calls), "}\n"]
+    for c in functions:
+        calls, name = _calls(plan.schema, c), c.function.name
+        assert calls, f"{name} has no wrong call"
+        tests += [f"static void test_{name}(void) {{", *(f"  {line}" for line in calls), "}\n"]
     # A function whose only argument is a callback is never called with a good one.
-    called = [n for n in dict.fromkeys(used) if any(f"called_{n}" in line for line in tests)]
-    parts += [*(_callback(schema.callbacks[name]) for name in called), *tests]
+    used = dict.fromkeys(s.kind.name for c in functions for s in c.callbacks)
+    called = [n for n in used if any(f"called_{n}" in line for line in tests)]
+    hooks = {h.name: h for h in plan.hooks}
+    parts += [*(_callback(hooks[name]) for name in called), *tests]
     parts.append("int main(void) {\n  misuse_begin();")
-    parts += [f"  test_{f.name}();" for f in functions]
+    parts += [f"  test_{c.function.name}();" for c in functions]
     parts.append("  return misuse_end();\n}\n")
     return "\n".join(parts)
 
 
-def _callback(c: Callback) -> str:
+def _callback(h: Hook) -> str:
     """A function of the callback's type that reports that it was called."""
-    parameters = cabi.callback_parameters(c)
-    names = ["user_data", *(name for _, name in cabi.parameters(c))]
+    parameters = cabi.callback_parameters(h.callback)
+    names = ["user_data", *(name for _, name in cabi.parameters(h.callback))]
     unused = " ".join(f"(void){name};" for name in names)
     return (
-        f"static dt_status called_{c.name}({', '.join(parameters)}) {{\n"
+        f"static dt_status called_{h.name}({', '.join(parameters)}) {{\n"
         f"  {unused}\n  return called();\n}}\n"
     )
 
 
-def _calls(schema: Schema, f: Function) -> list[str]:
-    good = [_good(schema, a) for a in f.args]
-    outs = _outs(f)
+def _calls(schema: Schema, c: Call) -> list[str]:
+    good = [_good(schema, i.argument) for i in c.inputs]
+    outs = _outs(c)
     calls = []
 
     def call(arguments: list[list[str]], status: str, prepared: str = "") -> None:
         text = ", ".join(x for group in arguments for x in group)
-        expect = f'EXPECT({status}, "{f.name}", {f.c_name}({text}));'
+        expect = f'EXPECT({status}, "{c.function.name}", {c.c_name}({text}));'
         calls.append(f"{{ {prepared} {expect} }}" if prepared else expect)
 
-    for i, a in enumerate(f.args):
-        for bad, status in _bad(schema, a):
+    for i, given in enumerate(c.inputs):
+        for bad, status in _bad(given.argument):
             call([*good[:i], bad, *good[i + 1 :], *outs], status)
-        if a.kind.base == "options":
-            for options, status in _bad_fields(schema, a):
+        if given.is_struct:
+            for options, status in _bad_fields(schema, given):
                 call([*good[:i], ["&options"], *good[i + 1 :], *outs], status, options)
     for i, group in enumerate(outs):
         for j, out in enumerate(group):
             if "out." in out:
                 broken = [*group[:j], "NULL", *group[j + 1 :]]
                 call([*good, *outs[:i], broken, *outs[i + 1 :]], "TYPE_ERROR")
-        if f.results[i].kind.key == "i64[]":
+        if c.results[i].form == "numbers":
             array, _, count = group
             call([*good, *outs[:i], [array, "-1", count], *outs[i + 1 :]], "VALUE_ERROR")
     return calls
@@ -119,7 +121,7 @@ def _good(schema: Schema, a: Argument) -> list[str]:
     raise KeyError(kind.key)
 
 
-def _bad(schema: Schema, a: Argument) -> list[Case]:
+def _bad(a: Argument) -> list[Case]:
     kind = a.kind
     match kind.base:
         case "tensor" if kind.list:
@@ -177,25 +179,24 @@ def _bad(schema: Schema, a: Argument) -> list[Case]:
     raise KeyError(kind.key)
 
 
-def _bad_fields(schema: Schema, a: Argument) -> list[tuple[str, str]]:
+def _bad_fields(schema: Schema, i: Input) -> list[tuple[str, str]]:
     """A variable `options` with one wrong field, for each field and what can be wrong with it."""
-    c, o = cabi.type_name(a.kind), schema.options[a.kind.name]
-    start = f"{c} options = {c.upper()}_INIT;"
+    start = f"{i.c_type} options = {i.c_type.upper()}_INIT;"
     cases = []
-    for field in o.fields:
+    for slot in i.slots:
         # 0 means the default, so it is no fault.
-        may_be_0 = dataclasses.replace(field, kind=dataclasses.replace(field.kind, optional=True))
-        for values, status in _bad(schema, may_be_0):
-            pairs = zip(cabi.field(field, o), values, strict=True)
+        kind = dataclasses.replace(slot.kind, optional=True)
+        for values, status in _bad(dataclasses.replace(slot.argument, kind=kind)):
+            pairs = zip(slot.parameters, values, strict=True)
             settings = " ".join(f"options.{m.name} = {v};" for m, v in pairs)
             cases.append((f"{start} {settings}", status))
-    for m in cabi.layout(o):
+    for m in cabi.layout(schema.options[i.argument.kind.name]):
         if m.parameter.name.startswith("reserved"):
             cases.append((f"{start} options.{m.parameter.name} = 1;", "VALUE_ERROR"))
     return cases
 
 
-def _outs(f: Function) -> list[list[str]]:
+def _outs(c: Call) -> list[list[str]]:
     """The outputs of each result: no two are the same, so that the harness sees which one a failing
     call leaves alone."""
     groups, used = [], dict.fromkeys(("pointer", "i64", "f64", "i32"), 0)
@@ -204,17 +205,17 @@ def _outs(f: Function) -> list[list[str]]:
         used[member] += 1
         return f"&out.{member}[{used[member] - 1}]"
 
-    for r in f.results:
-        if r.kind.key in ("i64[]", "f64[]"):
+    for r in c.results:
+        if r.form == "numbers":
             groups.append([f"out.{r.kind.base}s", "4", take("i64")])
             continue
         group = []
-        for c_type, _ in cabi.result(r):
+        for c_type, _ in r.parameters:
             if c_type.endswith("**"):
                 cast = "" if c_type == "void **" else f"({c_type})"
                 group.append(cast + take("pointer"))
             else:
                 group.append(take({"int64_t *": "i64", "double *": "f64"}.get(c_type, "i32")))
         groups.append(group)
-    assert max(used.values()) <= 4, f"{f.name} has more results than misuse.h has outputs"
+    assert max(used.values()) <= 4, f"{c.c_name} has more results than misuse.h has outputs"
     return groups

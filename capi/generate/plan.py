@@ -3,16 +3,21 @@
 The schema says what a function is; the plan says what a binding of it does: which values its caller
 gives, which C parameters each of them becomes, what comes back and in which form, who owns it, under
 which names users find it. A language is a set of templates over this data and a small runtime, so
-nothing here knows a language, and no language flattens options or groups overloads by itself.
+nothing here knows a language, and no language flattens options or groups overloads by itself. The
+shims of C, which are the other side of the same call, are printed from it too.
 
 `lower(schema)` gives one `Plan`. Everything in it is frozen, and complete: what is absent is an empty
 tuple or string.
+
+What is no call is not here. How a kind crosses the C API is cabi.py's, which also prints the header and
+the ABI's lock; what the core declares and computes, formulas, kernels, classes of layers, networks,
+optimizers and schedules, and pages of the reference come from the schema itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from . import cabi, text
@@ -31,7 +36,7 @@ FORMS = {
 }  # fmt: skip
 
 # The kind of handle behind a form that is read and released.
-_CARRIERS = {"tensors": "tensor_list", "text": "bytes", "texts": "string_list"}
+CARRIERS = {"tensors": "tensor_list", "text": "bytes", "texts": "string_list"}
 
 # Of an operator whose first operand is a number: the functions that do it with the tensor first, one after
 # the other. f: f(x, number). f, g: g(f(x), number), so that 2 / x is reciprocal(x).mul(2). f, g, h: h of that
@@ -151,6 +156,19 @@ class Input:
     def is_struct(self) -> bool:
         return self.argument.kind.base == "options"
 
+    @property
+    def c_type(self) -> str:
+        """Of a struct."""
+        return cabi.type_name(self.argument.kind)
+
+
+@dataclass(frozen=True)
+class Struct:
+    """An options struct."""
+
+    options: Options
+    slots: tuple[Slot, ...]
+
 
 @dataclass(frozen=True)
 class Result:
@@ -173,6 +191,12 @@ class Result:
     def optional(self) -> bool:
         return self.kind.optional
 
+    @property
+    def required_outs(self) -> tuple[str, ...]:
+        """The parameters that must not be NULL."""
+        used = self.parameters[-1:] if self.form == "numbers" else self.parameters
+        return tuple(p.name for p in used)
+
 
 @dataclass(frozen=True)
 class Call:
@@ -181,11 +205,17 @@ class Call:
     function: Function
     inputs: tuple[Input, ...]  # in the C function's order
     results: tuple[Result, ...]  # empty for functions that act, and for those that give back `this`
+    twin: Function | None = None  # of what writes in place: the function that does not
+    shadowed: bool = False  # another function has its name in the same place, and came first
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
         """In the order of the signature; an options struct's fields stand in its place."""
         return tuple(slot for i in self.inputs for slot in i.slots)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        return tuple(slot.argument for slot in self.slots)
 
     @cached_property
     def required(self) -> tuple[Slot, ...]:
@@ -269,6 +299,7 @@ class Operator:
 @dataclass(frozen=True)
 class Class:
     handle: Handle
+    calls: tuple[Call, ...]  # methods and properties
     methods: tuple[Overloads, ...]
     properties: tuple[Call, ...]
     operators: tuple[Operator, ...]
@@ -276,6 +307,11 @@ class Class:
     @property
     def name(self) -> str:
         return self.handle.name
+
+    @property
+    def carries(self) -> bool:
+        """Its handles are read and released where a result needs one."""
+        return self.name in CARRIERS.values()
 
 
 @dataclass(frozen=True)
@@ -308,7 +344,7 @@ class Plan:
     namespaces: tuple[Namespace, ...]
     hooks: tuple[Hook, ...]
     enums: tuple[Enum, ...]
-    options: tuple[Options, ...]
+    structs: tuple[Struct, ...]
 
     @cached_property
     def tabled(self) -> tuple[Call, ...]:
@@ -330,37 +366,55 @@ class Plan:
 
 
 def lower(schema: Schema) -> Plan:
-    calls = tuple(_call(schema, f) for f in schema.public)
+    structs = {o.name: _struct(o) for o in schema.options.values()}
+    calls = tuple(_call(schema, structs, f) for f in schema.public)
     return Plan(
         schema=schema,
         calls=calls,
-        own=tuple(_call(schema, f) for f in OWN),
-        arrays=tuple(_call(schema, f) for f in ARRAYS),
+        own=tuple(_call(schema, structs, f) for f in OWN),
+        arrays=tuple(_call(schema, structs, f) for f in ARRAYS),
         classes=tuple(_class(h, calls) for h in schema.handles.values()),
         namespaces=_namespaces(calls),
         hooks=tuple(_hook(c) for c in schema.callbacks.values()),
         enums=tuple(schema.enums.values()),
-        options=tuple(schema.options.values()),
+        structs=tuple(structs.values()),
     )
 
 
-def _call(schema: Schema, f: Function) -> Call:
-    return Call(f, tuple(_input(schema, a) for a in f.args), tuple(map(result, f.results)))
+def _call(schema: Schema, structs: dict[str, Struct], f: Function) -> Call:
+    return Call(
+        f,
+        tuple(_input(structs, a) for a in f.args),
+        tuple(map(result, f.results)),
+        schema.functions.get(f.name.removesuffix("_")) if f.inplace else None,
+        _is_shadowed(schema, f),
+    )
 
 
-def _input(schema: Schema, a: Argument) -> Input:
+def _is_shadowed(schema: Schema, f: Function) -> bool:
+    other = schema.functions.get(f.torch_name)
+    if not f.python or other is None or other is f or not other.public:
+        return False
+    return bool(f.method and other.method or set(f.namespaces) & set(other.namespaces))
+
+
+def _input(structs: dict[str, Struct], a: Argument) -> Input:
     if a.kind.base != "options":
         return Input(a, (Slot(a, tuple(cabi.argument(a))),))
-    o = schema.options[a.kind.name]
-    return Input(
-        a,
-        tuple(Slot(f, tuple(cabi.field(f, o)), a.name, cabi.needs_pointer(f, o)) for f in o.fields),
-    )
+    return Input(a, tuple(replace(slot, struct=a.name) for slot in structs[a.kind.name].slots))
+
+
+def _struct(o: Options) -> Struct:
+    def slot(a: Argument) -> Slot:
+        named = replace(a, keyword_only=True)
+        return Slot(named, tuple(cabi.field(a, o)), pointed=cabi.needs_pointer(a, o))
+
+    return Struct(o, tuple(map(slot, o.fields)))
 
 
 def result(r: Argument) -> Result:
     form = FORMS[r.kind.key]
-    handle = _CARRIERS.get(form, "")
+    handle = CARRIERS.get(form, "")
     if form == "object":
         handle = r.kind.name or "tensor"
     return Result(r, tuple(cabi.result(r)), form, handle)
@@ -381,6 +435,7 @@ def _class(handle: Handle, calls: tuple[Call, ...]) -> Class:
     operators = [c for c in own if c.function.operator and not c.returns_this]
     return Class(
         handle,
+        tuple(own),
         _overloads(handle.name, methods),
         properties,
         tuple(_operator(call, calls) for call in operators),

@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import textwrap
 
-from .model import Argument, Function, Kind, Schema, SchemaError
+from .model import Argument, Function, Kind, SchemaError
+from .plan import Call, Class, Hook, Plan, Result, Slot
 from .python_names import (
-    camel,
-    flat_arguments,
     functional_name,
     has_out,
     inner_name,
     is_factory,
     is_object,
-    namespaces,
     numpy_names,
     safe,
-    shadowed,
     shown_arguments,
+    shown_in,
     variadic,
 )
-from .text import GENERATED
+from .text import GENERATED, camel
 
 INDENT = "    "
 
@@ -95,17 +93,18 @@ from ._warning import warn_of_sizes
 _OBJECT_ENUMS = ("dtype", "memory_format")
 
 
-def generate(schema: Schema) -> dict[str, str]:
+def generate(plan: Plan) -> dict[str, str]:
     folder = "wrappers/python/dumbtorch"
-    return {f"{folder}/_ops.py": module(schema), f"{folder}/_enums.py": enums(schema)}
+    return {f"{folder}/_ops.py": module(plan), f"{folder}/_enums.py": enums(plan)}
 
 
-def enums(schema: Schema) -> str:
+def enums(plan: Plan) -> str:
     lines = [f'"""{GENERATED}"""', ""]
-    for e in schema.enums.values():
+    for e in plan.enums:
         zero = {e.zero: 0} if e.zero else {}
         lines.append(f"{e.name.upper()} = {zero | {v.name: v.number for v in e.values}}")
-    rows = {t.name: (t.bytes, t.category, t.code, t.torch) for t in schema.dtypes.values()}
+    dtypes = plan.schema.dtypes.values()
+    rows = {t.name: (t.bytes, t.category, t.code, t.torch) for t in dtypes}
     lines += [
         "# Bytes, category, code of the struct module, PyTorch's word.",
         f"DTYPE_TRAITS = {rows}",
@@ -113,27 +112,31 @@ def enums(schema: Schema) -> str:
     return "\n".join(lines).replace("'", '"') + "\n"
 
 
-def module(schema: Schema) -> str:
+def module(plan: Plan) -> str:
     parts = [f'"""{GENERATED}"""\n', _IMPORTS]
-    choices = [e.upper() for e in schema.enums if e not in _OBJECT_ENUMS]
+    choices = [e.name.upper() for e in plan.enums if e.name not in _OBJECT_ENUMS]
     parts.append("\n".join(f'{e} = Choice("{e.lower()}", _enums.{e})' for e in choices))
-    parts += [_callback(c) for c in schema.callbacks.values()]
-    parts += [function(schema, f) for f in schema.public if f.method in ("", "tensor")]
-    parts += [functional(schema, f) for f in schema.public if f.inplace_argument]
-    parts += [handle_class(schema, h) for h in schema.handles if is_object(h)]
-    parts.append(_exports(schema))
+    parts += map(_callback, plan.hooks)
+    parts += map(function, functions(plan))
+    parts += [functional(c) for c in plan.calls if c.function.inplace_argument]
+    parts += [handle_class(c) for c in plan.classes if is_object(c)]
+    parts.append(_exports(plan))
     return "\n\n\n".join(part.rstrip("\n") for part in parts) + "\n"
+
+
+def functions(plan: Plan) -> list[Call]:
+    """All but the methods of objects."""
+    return [c for c in plan.calls if c.function.method in ("", "tensor")]
 
 
 # ---- signatures
 
 
-def signature(schema: Schema, f: Function, with_out: bool | None = None) -> str:
+def signature(c: Call, with_out: bool) -> str:
     """`input, dim=None, *, dtype=None, out=None`"""
-    with_out = has_out(schema, f) if with_out is None else with_out
     parts, star = [], False
-    many = variadic(f)
-    for a in shown_arguments(schema, f):
+    many = variadic(c.function)
+    for a in shown_arguments(c):
         if a is many:
             parts += ["*args", f"{safe(a.name)}=None"]
             star = True
@@ -142,9 +145,9 @@ def signature(schema: Schema, f: Function, with_out: bool | None = None) -> str:
             parts.append("*")
             star = True
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
-    if is_factory(f):
+    if is_factory(c.function):
         parts += ["layout=None", "pin_memory=False"]
-    others = numpy_names(f)
+    others = numpy_names(c.function)
     if others or with_out:
         parts += [] if star else ["*"]
         parts = [f"{p}=None" if p in others else p for p in parts]  # it may come by its other name
@@ -167,9 +170,10 @@ def default(a: Argument) -> str:
     return repr(value)
 
 
-def docstring(schema: Schema, f: Function) -> list[str]:
+def docstring(c: Call) -> list[str]:
+    f = c.function
     lines = textwrap.wrap(f.doc, 88)
-    shown = [a for a in shown_arguments(schema, f) if a.name not in ("input", "self") and a.doc]
+    shown = [a for a in shown_arguments(c) if a.name not in ("input", "self") and a.doc]
     lines += ["", "Args:"] if shown else []
     for a in shown:
         lines += textwrap.wrap(
@@ -187,24 +191,24 @@ def docstring(schema: Schema, f: Function) -> list[str]:
 # ---- one function
 
 
-def function(schema: Schema, f: Function, method: bool = False) -> str:
-    name = safe(f.method_name if method else f.name)
-    args = flat_arguments(schema, f)
-    lines = [f"def {name}({signature(schema, f)}):"]
-    lines += [INDENT + line if line else "" for line in docstring(schema, f)]
-    body, call = _call(schema, f, args)
+def function(c: Call, method: bool = False) -> str:
+    f = c.function
+    name = safe(c.member if method else f.name)
+    lines = [f"def {name}({signature(c, has_out(c))}):"]
+    lines += [INDENT + line if line else "" for line in docstring(c)]
+    body, call = _call(c)
     for own, other in numpy_names(f).items():
         lines += [f"{INDENT}if {other} is not None:", f"{INDENT * 2}{own} = {other}"]
     if any(a.name == "size_average" for a in f.python_args):
         lines += [INDENT + line for line in old_reduction("reduction")]
-    before, after = _result(schema, f, call)
-    lines += [INDENT + line for line in _out(schema, f)] if has_out(schema, f) else []
+    before, after = _result(c, call)
+    lines += [INDENT + line for line in _out(c)] if has_out(c) else []
     lines.append(f"{INDENT}try:")
     lines += [INDENT * 2 + line for line in [*_SAME_SIZES * f.same_sizes, *body, *before]]
     lines.append(f"{INDENT}except BAD_ARGUMENTS as error:")
     many = variadic(f)
-    given = [f"given_sizes(args, {a.name})" if a is many else safe(a.name) for a in args]
-    values = ", ".join([f'"{_python_name(f)}"', f'"{_kinds(args)}"', *given])
+    given = [f"given_sizes(args, {a.name})" if a is many else safe(a.name) for a in c.arguments]
+    values = ", ".join([f'"{_python_name(c)}"', f'"{_kinds(c)}"', *given])
     if f.name in _NUMBER_FIRST:
         lines += [INDENT * 2 + line for line in _number_first(f)]
     lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
@@ -227,22 +231,23 @@ def old_reduction(target: str) -> list[str]:
     ]
 
 
-def functional(schema: Schema, f: Function) -> str:
+def functional(c: Call) -> str:
     """torch.nn.functional's form of a function that may write its input."""
+    f = c.function
     name, twin = inner_name(f), safe(f.name + "_")
     given = ", ".join(safe(a.name) for a in f.args)
-    lines = [f"def {functional_name(f)}({signature(schema, f, False)}, inplace=False):"]
+    lines = [f"def {functional_name(f)}({signature(c, False)}, inplace=False):"]
     lines += [f'{INDENT}"""{f.doc}"""']
     return "\n".join([*lines, f"{INDENT}return ({twin} if inplace else {name})({given})"])
 
 
-def _python_name(f: Function) -> str:
-    return f.method_name if f.method and not f.namespaces else f.torch_name
+def _python_name(c: Call) -> str:
+    return c.free if c.namespaces else c.member
 
 
-def _kinds(args: list[Argument]) -> str:
+def _kinds(c: Call) -> str:
     """What `complain` needs to say which argument is wrong: "input:tensor dim:i64[]? stride:i64[1]"."""
-    return " ".join(f"{a.name}:{_kind(a.kind)}" for a in args)
+    return " ".join(f"{s.name}:{_kind(s.kind)}" for s in c.slots)
 
 
 def _kind(kind: Kind) -> str:
@@ -251,25 +256,25 @@ def _kind(kind: Kind) -> str:
     return kind.key.replace("enum", kind.name) if kind.name in _OBJECT_ENUMS else kind.key
 
 
-def _call(schema: Schema, f: Function, args: list[Argument]) -> tuple[list[str], str]:
+def _call(c: Call) -> tuple[list[str], str]:
     """(statements that convert, the call of the shim without its last bracket)."""
     prepare, passed = [], []
-    many = variadic(f)
-    for a in args:
-        if a is many:
-            prepare.append(f"{a.name}_c = read_sizes(args, {a.name})")
-            passed += [f"{a.name}_c", f"len({a.name}_c)"]
+    many = variadic(c.function)
+    for slot in c.slots:
+        if slot.argument is many:
+            prepare.append(f"{many.name}_c = read_sizes(args, {many.name})")
+            passed += [f"{many.name}_c", f"len({many.name}_c)"]
             continue
-        lines, values = argument(a)
+        lines, values = argument(slot)
         prepare += lines
         passed += values
     # What the library keeps is registered last: nothing may fail between that and the call.
     keeps = [line for line in prepare if " = keep(" in line]
     prepare = [line for line in prepare if line not in keeps] + keeps
-    return prepare, f"lib.py_{f.name}({', '.join(passed)}"
+    return prepare, f"lib.py_{c.function.name}({', '.join(passed)}"
 
 
-def argument(a: Argument) -> tuple[list[str], list[str]]:
+def argument(a: Slot) -> tuple[list[str], list[str]]:
     """(statements, what is passed) for one argument: the kind table of Python.
 
     What is made gets a name of its own: the argument itself must live until the call is over, for a
@@ -296,7 +301,7 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
             parts = [f"{a.name}_{part}" for part in ("kind", "i", "f")]
             return [f"{', '.join(parts)} = {_or_none('read_scalar', kind)}({n})"], parts
         case "bool" if (
-            n == "requires_grad" and not a.default
+            n == "requires_grad" and not a.argument.default
         ):  # the one flag for which None stands too
             return [], [f"{n} is not None and {n}"]
         case "i64" | "f64" | "bool":
@@ -364,11 +369,11 @@ def _number_first(f: Function) -> list[str]:
     ]
 
 
-def _out(schema: Schema, f: Function) -> list[str]:
+def _out(c: Call) -> list[str]:
     """Leaves a call with `out` to `into`, which calls again without it. Other calls pay for one look."""
-    passed, star = [inner_name(f)], False
-    many = variadic(f)
-    for a in flat_arguments(schema, f):
+    passed, star = [inner_name(c.function)], False
+    many = variadic(c.function)
+    for a in c.arguments:
         name = safe(a.name)
         star |= a.keyword_only or a is many
         value = f"read_sizes(args, {name})" if a is many else name
@@ -380,198 +385,143 @@ def _or_none(helper: str, kind: Kind) -> str:
     return helper + ("_or_none" if kind.optional else "")
 
 
-def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str]]:
+# A result as Python's value, by kind; @ is the shim's, and NAME the enum or the class.
+_TAKE = {
+    "tensor": "wrap(@)", "handle": "NAME.own(@)", "tensor[]": "take_tensors(@)",
+    "str": "take_text(@)", "str[]": "take_texts(@)", "bool": "@ != 0", "enum": "NAME.value(@)",
+    "i64": "@", "pointer": "@",
+}  # fmt: skip
+# Where it is the only one, the shim's value may say that the call has failed.
+_TAKE_OR_FAIL = {"i64": "int_or_fail(@)", "f64": "float_or_fail(@)", "device": "device_from(@)"}
+_FAILED = {"bool": "out < 0", "enum": "not out", "pointer": "out < 0"}
+
+
+def _taken(r: Result, table: dict[str, str], value: str) -> str:
+    if r.kind.key not in table:
+        raise SchemaError(f"python: a result of kind {r.kind.key}")
+    name = r.kind.name.upper() if r.kind.base == "enum" else camel(r.kind.name)
+    return table[r.kind.key].replace("@", value).replace("NAME", name)
+
+
+def _raised_if(condition: str) -> list[str]:
+    return [f"if {condition}:", f"{INDENT}raise fail()"]
+
+
+def _result(c: Call, call: str) -> tuple[list[str], list[str]]:
     """(statements that call, statements that make the result)."""
-    if not f.results:
-        back = ["return input" if f.args[0].name == "input" else "return self"] if f.inplace else []
-        return [f"status = {call})"], ["if status:", f"{INDENT}raise fail()", *back]
+    if not c.results:
+        back = [f"return {c.slots[0].name}"] if c.returns_this else []
+        return [f"status = {call})"], [*_raised_if("status"), *back]
     many = "" if call.endswith("(") else ", "
-    if len(f.results) > 1:
-        buffer = [f'out = ffi_new("int64_t[{len(f.results)}]")', f"status = {call}{many}out)"]
-        made = ", ".join(_several(schema, r, i) for i, r in enumerate(f.results))
-        return buffer, ["if status:", f"{INDENT}raise fail()", f"return {f.name}_result(({made}))"]
-    r = f.results[0]
-    match r.kind.key:
-        case "tensor":
-            given = f.args[0]
-            if _may_be_given(f):
-                one = f"{given.name}[0]" if given.kind.list else given.name
-                return [f"out = {call})"], [f"return wrap_or(out, {one})"]
-            placed = [
-                "if layout is not None or pin_memory:",
-                f"{INDENT}return placed(wrap(out), layout, pin_memory)",
-            ]
-            return [f"out = {call})"], [*(placed if is_factory(f) else []), "return wrap(out)"]
-        case "tensor?":
-            return [f"out = {call})"], [
-                "if out > 1:", f"{INDENT}return wrap(out)",
-                "if out:", f"{INDENT}raise fail()", "return None",
-            ]  # fmt: skip
-        case "handle":
-            return [f"out = {call})"], [f"return {camel(r.kind.name)}.own(out)"]
-        case "tensor[]":
-            one = f.args[0].name if f.args[0].kind.list else f"({f.args[0].name},)"
-            given = f", {one}" if _may_be_given(f) else ""
-            return [f"out = {call})"], [f"return take_tensors(out{given})"]
-        case "str":
-            return [f"out = {call})"], ["return take_text(out)"]
-        case "str[]":
-            return [f"out = {call})"], ["return take_texts(out)"]
-        case "bytes":
-            return [f"out = {call})"], ["return take_bytes(out)"]
-        case "i64":
-            return [f"out = {call})"], ["return int_or_fail(out)"]
-        case "f64":
-            return [f"out = {call})"], ["return float_or_fail(out)"]
-        case "bool":
-            return [f"out = {call})"], ["if out < 0:", f"{INDENT}raise fail()", "return out != 0"]
-        case "enum":
-            made = f"return {r.kind.name.upper()}.value(out)"
-            return [f"out = {call})"], ["if not out:", f"{INDENT}raise fail()", made]
-        case "device":
-            return [f"out = {call})"], ["return device_from(out)"]
-        case "pointer":
-            return [f"out = {call})"], ["if out < 0:", f"{INDENT}raise fail()", "return out"]
-        case "scalar":
-            out = ["out = ffi_new(SCALAR_OUT)", f"status = {call}{many}out)"]
-            return out, ["if status:", f"{INDENT}raise fail()", "return scalar_from(out)"]
-        case "i64[]":
-            return ["out = ffi_new(INT64_16)", f"count = {call}{many}out, 16)"], [
-                "return take_numbers(out, count)"
-            ]
-        case "f64[]":
-            before = ["out = ffi_new(FLOAT64_16)", f"count = {call}{many}out, 16)"]
-            before += ["if count > 16:", f"{INDENT}out = ffi_new(FLOAT64_ARRAY, count)"]
-            before += [f"{INDENT}count = {call}{many}out, count)"]
-            return before, ["return take_numbers(out, count)"]
-    raise SchemaError(f"python: {f.name}: a result of kind {r.kind.key}")
+    if len(c.results) > 1:
+        buffer = [f'out = ffi_new("int64_t[{len(c.results)}]")', f"status = {call}{many}out)"]
+        made = ", ".join(_several(r, f"out[{i}]") for i, r in enumerate(c.results))
+        return buffer, [*_raised_if("status"), f"return {c.function.name}_result(({made}))"]
+    r = c.results[0]
+    if r.form == "numbers":
+        return _numbers(r, f"{call}{many}out"), ["return take_numbers(out, count)"]
+    if r.kind.base == "scalar":
+        out = ["out = ffi_new(SCALAR_OUT)", f"status = {call}{many}out)"]
+        return out, [*_raised_if("status"), "return scalar_from(out)"]
+    return [f"out = {call})"], _only(c, r)
 
 
-def _may_be_given(f: Function) -> bool:
-    """Whether what comes out is the first argument, a view of it, or one of its list."""
-    return f.gives_back or f.view != ""
+def _only(c: Call, r: Result) -> list[str]:
+    """Statements that make the result of `out`."""
+    # What comes out may be the first argument, a view of it, or one of its list.
+    may_be_given = c.function.gives_back or c.function.view != ""
+    given, is_list = c.slots[0].name if may_be_given else "", may_be_given and c.slots[0].kind.list
+    if r.kind.key == "tensor?":
+        return ["if out > 1:", f"{INDENT}return wrap(out)", *_raised_if("out"), "return None"]
+    if r.kind.key == "tensor" and given:
+        return [f"return wrap_or(out, {given}[0])" if is_list else f"return wrap_or(out, {given})"]
+    if r.kind.key == "tensor[]" and given:
+        return [f"return take_tensors(out, {given})" if is_list else f"return take_tensors(out, ({given},))"]
+    lines = _raised_if(_FAILED[r.kind.key]) if r.kind.key in _FAILED else []
+    if is_factory(c.function):
+        lines += [
+            "if layout is not None or pin_memory:",
+            f"{INDENT}return placed(wrap(out), layout, pin_memory)",
+        ]
+    return [*lines, f"return {_taken(r, _TAKE | _TAKE_OR_FAIL, 'out')}"]
 
 
-def _several(schema: Schema, r: Argument, i: int) -> str:
-    match r.kind.key:
-        case "tensor":
-            return f"wrap(out[{i}])"
-        case "tensor?":
-            return f"wrap(out[{i}]) if out[{i}] else None"
-        case "i64":
-            return f"out[{i}]"
-        case "bool":
-            return f"out[{i}] != 0"
-        case "enum":
-            return f"{r.kind.name.upper()}.value(out[{i}])"
-        case "handle":
-            return f"{camel(r.kind.name)}.own(out[{i}])"
-        case "tensor[]":
-            return f"take_tensors(out[{i}])"
-        case "str":
-            return f"take_text(out[{i}])"
-        case "str[]":
-            return f"take_texts(out[{i}])"
-    raise SchemaError(f"python: several results with a {r.kind.key} among them")
+def _numbers(r: Result, call: str) -> list[str]:
+    if r.kind.base == "i64":
+        return ["out = ffi_new(INT64_16)", f"count = {call}, 16)"]
+    lines = ["out = ffi_new(FLOAT64_16)", f"count = {call}, 16)", "if count > 16:"]
+    return [
+        *lines,
+        f"{INDENT}out = ffi_new(FLOAT64_ARRAY, count)",
+        f"{INDENT}count = {call}, count)",
+    ]
+
+
+def _several(r: Result, value: str) -> str:
+    return f"wrap({value}) if {value} else None" if r.optional else _taken(r, _TAKE, value)
 
 
 # ---- callbacks, handles
 
+# What a user's function is given, and what the library gets of it; _n is the length.
+_LENT = {
+    "tensor": "borrow(@)", "tensor[]": "borrow_list(@, @_n)", "tensor?[]": "borrow_list(@, @_n)",
+    "i64": "@", "f64": "@", "bool": "@ != 0", "str": "ffi.string(@).decode()", "enum": "NAME.value(@)",
+}  # fmt: skip
+_GIVEN = {
+    "tensor": "lib.py_tensor_alias(@._h)", "tensor?": "give_optional(@)", "tensor[]": "give_list(@)",
+    "i64": "@", "f64": "@", "bool": "bool(@)",
+}  # fmt: skip
 
-def _callback(c) -> str:
+
+def _callback(h: Hook) -> str:
     """The function that C calls: it finds the user's function by number."""
-    taken, passed = ["id"], []
-    for a in c.args:
-        match a.kind.key:
-            case "tensor":
-                taken.append(a.name)
-                passed.append(f"borrow({a.name})")
-            case "tensor[]" | "tensor?[]":
-                taken += [a.name, f"{a.name}_n"]
-                passed.append(f"borrow_list({a.name}, {a.name}_n)")
-            case "i64" | "f64":
-                taken.append(a.name)
-                passed.append(a.name)
-            case "bool":
-                taken.append(a.name)
-                passed.append(f"{a.name} != 0")
-            case "str":
-                taken.append(a.name)
-                passed.append(f"ffi.string({a.name}).decode()")
-            case "enum":
-                taken.append(a.name)
-                passed.append(f"{a.kind.name.upper()}.value({a.name})")
-            case _:
-                raise SchemaError(f"python: callback {c.name}: an argument of kind {a.kind.key}")
-    taken += [r.name for r in c.results]
-    call = f"CALLBACKS[id]({', '.join(passed)})"
+    taken = [p.name for s in h.inputs for p in s.parameters] + [r.name for r in h.results]
+    passed = ", ".join(_taken(s, _LENT, s.name) for s in h.inputs)
     lines = [
-        f'@ffi.def_extern("py_on_{c.name}", error=9, onerror=on_callback_error)',
-        f"def _on_{c.name}({', '.join(taken)}):",
-        f"{INDENT}result = {call}" if c.results else f"{INDENT}{call}",
+        f'@ffi.def_extern("py_on_{h.name}", error=9, onerror=on_callback_error)',
+        f"def _on_{h.name}({', '.join(['id', *taken])}):",
+        f"{INDENT}{'result = ' if h.results else ''}CALLBACKS[id]({passed})",
     ]
-    for i, r in enumerate(c.results):
-        value = "result" if len(c.results) == 1 else f"result[{i}]"
-        match r.kind.key:
-            case "tensor" | "tensor?":
-                given = (
-                    f"give_optional({value})"
-                    if r.kind.optional
-                    else f"lib.py_tensor_alias({value}._h)"
-                )
-            case "tensor[]":
-                given = f"give_list({value})"
-            case "i64" | "f64":
-                given = value
-            case "bool":
-                given = f"bool({value})"
-            case _:
-                raise SchemaError(f"python: callback {c.name}: a result of kind {r.kind.key}")
-        lines.append(f"{INDENT}{r.name}[0] = {given}")
+    for i, r in enumerate(h.results):
+        value = "result" if len(h.results) == 1 else f"result[{i}]"
+        lines.append(f"{INDENT}{r.name}[0] = {_taken(r, _GIVEN, value)}")
     return "\n".join([*lines, f"{INDENT}return 0"])
 
 
-def handle_class(schema: Schema, handle: str) -> str:
+def handle_class(c: Class) -> str:
     """Everything but tensors: objects with generated methods."""
-    h = schema.handles[handle]
-    lines = [f"class {camel(handle)}(Handle):", f'{INDENT}"""{h.doc}"""', ""]
-    lines += [f"{INDENT}__slots__ = ()", f"{INDENT}_release = lib.py_{handle}_release"]
-    for f in schema.methods(handle):
+    lines = [f"class {camel(c.name)}(Handle):", f'{INDENT}"""{c.handle.doc}"""', ""]
+    lines += [f"{INDENT}__slots__ = ()", f"{INDENT}_release = lib.py_{c.name}_release"]
+    for call in c.calls:
         lines.append("")
-        if f.as_property:
+        if call.function.as_property:
             lines.append(f"{INDENT}@property")
-        lines += [INDENT + line if line else "" for line in function(schema, f, True).split("\n")]
+        lines += [INDENT + line if line else "" for line in function(call, True).split("\n")]
     return "\n".join(lines)
 
 
 # ---- tables at the end of the module
 
 
-def _exports(schema: Schema) -> str:
+def _exports(plan: Plan) -> str:
     """Result types, Tensor's methods and properties, and what each namespace shows."""
     lines = []
-    for f in schema.public:
-        if len(f.results) > 1:
-            fields = " ".join(r.name for r in f.results)
-            shown = f.name if f.name.startswith("linalg_") else f.torch_name
-            lines.append(f'{f.name}_result = result_type("{shown}", "{fields}")')
-    functions = [f for f in schema.methods("tensor") if not f.as_property]
-    properties = [f for f in schema.methods("tensor") if f.as_property]
-    lines += [
-        "METHODS = {",
-        *(_entry(f.method_name, f) for f in functions if not shadowed(schema, f)),
-        "}",
-    ]
-    lines += ["PROPERTIES = {", *(_entry(f.method_name, f) for f in properties), "}"]
-    names = sorted({n for f in schema.public for n in f.namespaces})
+    for c in (c for c in plan.calls if len(c.results) > 1):
+        name, fields = c.function.name, " ".join(r.name for r in c.results)
+        shown = name if name.startswith("linalg_") else c.free
+        lines.append(f'{name}_result = result_type("{shown}", "{fields}")')
+    tensor = next(c for c in plan.classes if c.name == "tensor")
+    methods = [c for c in tensor.calls if not (c.function.as_property or c.shadowed)]
+    lines += ["METHODS = {", *(_entry(c.member, c.function) for c in methods), "}"]
+    lines += ["PROPERTIES = {", *(_entry(c.member, c.function) for c in tensor.properties), "}"]
     lines.append("NAMESPACES = {")
-    for n in names:
-        rows = [f for f in schema.public if n in namespaces(schema, f) and not shadowed(schema, f)]
+    shown = functions(plan)
+    for n in sorted({n for c in plan.calls for n in c.function.namespaces}):
+        name = functional_name if n == "functional" else lambda f: safe(f.name)
         lines.append(f'{INDENT}"{n}": {{')
-        for f in rows:
-            if f.method in ("", "tensor"):
-                shown = functional_name(f) if n == "functional" else safe(f.name)
-                lines.append(f'{INDENT * 2}"{f.torch_name}": {shown},')
+        for c in shown_in(n, shown):
+            lines.append(f'{INDENT * 2}"{c.free}": {name(c.function)},')
         lines.append(f"{INDENT}}},")
     lines.append("}")
     return "\n".join(lines)

@@ -1,42 +1,25 @@
-"""What Python calls the schema's functions and their arguments, and where it shows them."""
+"""What Python calls the plan's functions and their arguments, and where it shows them."""
 
 from __future__ import annotations
 
 import keyword
 
-from .model import Argument, Function, Schema
+from .model import Argument, Function
+from .plan import Call, Class
 
 
-def is_object(handle: str) -> bool:
-    """Handles that Python shows as objects; the others only carry results."""
-    return handle not in ("tensor", "tensor_list", "bytes", "string_list")
+def is_object(c: Class) -> bool:
+    """Handles that Python shows as objects of their own; tensors have a type, the others only carry results."""
+    return c.name != "tensor" and not c.carries
 
 
 def safe(name: str) -> str:
     return name + "_" if keyword.iskeyword(name) else name
 
 
-def camel(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-def flat_arguments(schema: Schema, f: Function) -> list[Argument]:
-    """The arguments as Python sees them: the fields of options are arguments of the function."""
-    out: list[Argument] = []
-    for a in f.args:
-        if a.kind.base == "options":
-            out += [
-                Argument(x.name, x.kind, x.doc, True, x.default, True)
-                for x in schema.options[a.kind.name].fields
-            ]
-        else:
-            out.append(a)
-    return out
-
-
-def shown_arguments(schema: Schema, f: Function) -> list[Argument]:
+def shown_arguments(c: Call) -> tuple[Argument, ...]:
     """The arguments of its signature: those that are passed on, and those that Python alone has."""
-    return list(f.python_args) or flat_arguments(schema, f)
+    return c.function.python_args or c.arguments
 
 
 def variadic(f: Function) -> Argument | None:
@@ -69,12 +52,13 @@ def is_factory(f: Function) -> bool:
     return is_shown and {"dtype", "device", "requires_grad"} <= {a.name for a in f.args}
 
 
-def has_out(schema: Schema, f: Function) -> bool:
+def has_out(c: Call) -> bool:
     """Whether it can be told to write its results into given tensors: a function of `torch`, `linalg` or
     `special` whose results are tensors with memory of their own, or one whose row says so."""
-    are_tensors = bool(f.results) and all(r.kind.key == "tensor" for r in f.results)
-    is_shown = bool({"torch", "linalg", "special"} & {*f.namespaces}) and not shadowed(schema, f)
-    return f.takes_out or (is_shown and are_tensors and not f.view and not f.inplace)
+    f = c.function
+    are_tensors = bool(c.results) and all(r.kind.key == "tensor" for r in c.results)
+    is_shown = bool({"torch", "linalg", "special"} & {*f.namespaces}) and not c.shadowed
+    return f.takes_out or (is_shown and are_tensors and not f.view)
 
 
 def inner_name(f: Function) -> str:
@@ -87,22 +71,18 @@ def functional_name(f: Function) -> str:
     return f"functional_{f.name}" if f.inplace_argument else safe(f.name)
 
 
-def namespaces(schema: Schema, f: Function) -> tuple[str, ...]:
+def namespaces(c: Call) -> tuple[str, ...]:
     """The namespaces that show a function. What writes in place is a function of `torch`, as a method of
     this name and the twins of its functions are, and of `functional` where that has `inplace`."""
-    if not f.inplace or f.namespaces:
+    f = c.function
+    if not c.returns_this or f.namespaces:
         return f.namespaces
-    twin_of = schema.functions.get(f.name.removesuffix("_"))
     is_method = f.method == "tensor" and f.method_name == f.name
-    in_torch = is_method or (twin_of is not None and "torch" in twin_of.namespaces)
-    in_functional = twin_of is not None and twin_of.inplace_argument
+    in_torch = is_method or (c.twin is not None and "torch" in c.twin.namespaces)
+    in_functional = c.twin is not None and c.twin.inplace_argument
     return ("torch",) * in_torch + ("functional",) * in_functional
 
 
-def shadowed(schema: Schema, f: Function) -> bool:
-    """An overload of another row, in the same place: `_overloads.py` merges the two under the name of the
-    first."""
-    other = schema.functions.get(f.torch_name)
-    if not f.python or other is None or other is f or not other.public:
-        return False
-    return bool(f.method and other.method or set(f.namespaces) & set(other.namespaces))
+def shown_in(namespace: str, calls: tuple[Call, ...]) -> list[Call]:
+    """The functions of a namespace. `_overloads.py` merges those that share a name under that of the first."""
+    return [c for c in calls if namespace in namespaces(c) and not c.shadowed]

@@ -10,9 +10,10 @@ import ast
 import pathlib
 import re
 
-from . import python, python_names
-from .model import Argument, Function, Kind, Schema
-from .text import GENERATED
+from . import python
+from .model import Argument, Kind, Schema
+from .plan import CARRIERS, Call, Class, Plan
+from .text import GENERATED, camel
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "python" / "dumbtorch"
 _HEAD = f"# {GENERATED}\n"
@@ -41,25 +42,25 @@ _TYPES = {
 }
 
 
-def generate(schema: Schema) -> dict[str, str]:
+def generate(plan: Plan) -> dict[str, str]:
     folder = "wrappers/python/dumbtorch"
     return {
-        f"{folder}/_ops.pyi": _ops(schema),
-        f"{folder}/_tensor.pyi": _tensor(schema),
-        f"{folder}/__init__.pyi": _package(schema),
-        f"{folder}/nn/functional.pyi": _functional(schema),
-        f"{folder}/nn/modules/__init__.pyi": _modules(schema),
+        f"{folder}/_ops.pyi": _ops(plan),
+        f"{folder}/_tensor.pyi": _tensor(plan),
+        f"{folder}/__init__.pyi": _package(plan),
+        f"{folder}/nn/functional.pyi": _functional(plan),
+        f"{folder}/nn/modules/__init__.pyi": _modules(plan.schema),
     }
 
 
 # ---- types
 
 
-def annotation(schema: Schema, kind: Kind, result: bool = False) -> str:
+def annotation(plan: Plan, kind: Kind, result: bool = False) -> str:
     if kind.base == "enum":
-        text = _enum(schema, kind.name)
+        text = _enum(plan, kind.name)
     elif kind.base == "handle":
-        text = python.camel(kind.name) if python.is_object(kind.name) else "Any"
+        text = "Any" if kind.name in CARRIERS.values() else camel(kind.name)
     elif kind.base == "device" and result:
         text = "device"
     else:
@@ -76,26 +77,25 @@ def annotation(schema: Schema, kind: Kind, result: bool = False) -> str:
     return text + (" | None" if kind.optional else "")
 
 
-def _enum(schema: Schema, name: str) -> str:
+def _enum(plan: Plan, name: str) -> str:
     if name in ("dtype", "memory_format"):
         return name
-    values = ", ".join(f'"{v.name}"' for v in schema.enums[name].values)
+    values = ", ".join(f'"{v.name}"' for v in plan.schema.enums[name].values)
     return f"Literal[{values}]"
 
 
-def _returns(schema: Schema, f: Function) -> str:
-    if f.inplace:
+def _returns(plan: Plan, c: Call) -> str:
+    if c.returns_this:
         return "Tensor"
-    types = [annotation(schema, r.kind, result=True) for r in f.results]
-    if not types:
-        return "None"
-    return types[0] if len(types) == 1 else f"{f.name}_result"
+    if len(c.results) > 1:
+        return f"{c.function.name}_result"
+    return annotation(plan, c.results[0].kind, result=True) if c.results else "None"
 
 
-def _signature(schema: Schema, f: Function, method: bool, functional: bool = False) -> str:
+def _signature(plan: Plan, c: Call, method: bool, functional: bool = False) -> str:
     parts, star = [], False
-    many = python.variadic(f)
-    for i, a in enumerate(python.shown_arguments(schema, f)):
+    many = python.variadic(c.function)
+    for i, a in enumerate(python.shown_arguments(c)):
         if method and i == 0:
             parts.append("self")
         elif a is many:
@@ -105,11 +105,11 @@ def _signature(schema: Schema, f: Function, method: bool, functional: bool = Fal
         else:
             parts += ["*"] if a.keyword_only and not star else []
             star = star or a.keyword_only
-            parts.append(_parameter(schema, a))
-    others = python.numpy_names(f)
-    if python.is_factory(f):
+            parts.append(_parameter(plan, a))
+    others = python.numpy_names(c.function)
+    if python.is_factory(c.function):
         parts += ["layout: Any = ...", "pin_memory: builtins.bool = ..."]
-    has_out = python.has_out(schema, f) and not functional
+    has_out = python.has_out(c) and not functional
     if others or has_out:
         parts += [] if star else ["*"]
         parts = [
@@ -117,65 +117,60 @@ def _signature(schema: Schema, f: Function, method: bool, functional: bool = Fal
             for part in parts
         ]
         parts += [
-            f"{others[a.name]}: {annotation(schema, a.kind)} = ..."
-            for a in f.args
-            if a.name in others
+            f"{others[s.name]}: {annotation(plan, s.kind)} = ..."
+            for s in c.slots
+            if s.name in others
         ]
     if has_out:
-        tensors = "Tensor" if len(f.results) == 1 else "Sequence[Tensor]"
+        tensors = "Tensor" if len(c.results) == 1 else "Sequence[Tensor]"
         parts.append(f"out: {tensors} | None = ...")
     return ", ".join(parts)
 
 
-def _parameter(schema: Schema, a: Argument) -> str:
+def _parameter(plan: Plan, a: Argument) -> str:
     value = " = ..." if a.has_default else ""
-    return f"{python.safe(a.name)}: {annotation(schema, a.kind)}{value}"
+    return f"{python.safe(a.name)}: {annotation(plan, a.kind)}{value}"
 
 
-def _stub(schema: Schema, f: Function, name: str, method: bool = False) -> str:
-    return f"def {name}({_signature(schema, f, method)}) -> {_returns(schema, f)}: ..."
+def _stub(plan: Plan, c: Call, name: str, method: bool = False) -> str:
+    return f"def {python.safe(name)}({_signature(plan, c, method)}) -> {_returns(plan, c)}: ..."
 
 
-def _functional_stub(schema: Schema, f: Function) -> str:
-    arguments = f"{_signature(schema, f, False, functional=True)}, inplace: builtins.bool = False"
-    return f"def {python.functional_name(f)}({arguments}) -> {_returns(schema, f)}: ..."
+def _functional_stub(plan: Plan, c: Call) -> str:
+    arguments = f"{_signature(plan, c, False, functional=True)}, inplace: builtins.bool = False"
+    return f"def {python.functional_name(c.function)}({arguments}) -> {_returns(plan, c)}: ..."
 
 
 # ---- files
 
 
-def _ops(schema: Schema) -> str:
+def _ops(plan: Plan) -> str:
     lines = [_HEAD + _TYPING + "from ._tensor import Tensor\n"]
     lines[0] += "from ._types import device, dtype, memory_format\n"
-    for f in schema.public:
-        if len(f.results) > 1:
-            lines += [_result_class(schema, f), ""]
-    functions = [f for f in schema.public if f.method in ("", "tensor")]
-    lines += [_stub(schema, f, python.safe(f.name)) for f in functions]
-    lines += [_functional_stub(schema, f) for f in functions if f.inplace_argument]
-    for handle in schema.handles:
-        if python.is_object(handle):
-            lines += ["", *_handle(schema, handle)]
+    for c in (c for c in plan.calls if len(c.results) > 1):
+        lines += [_result_class(plan, c), ""]
+    functions = python.functions(plan)
+    lines += [_stub(plan, c, c.function.name) for c in functions]
+    lines += [_functional_stub(plan, c) for c in functions if c.function.inplace_argument]
+    for c in filter(python.is_object, plan.classes):
+        lines += ["", *_handle(plan, c)]
     return "\n".join(lines) + "\n"
 
 
-def _result_class(schema: Schema, f: Function) -> str:
-    types = ", ".join(annotation(schema, r.kind, result=True) for r in f.results)
-    lines = [f"class {f.name}_result(tuple[{types}]):"]
-    for r in f.results:
-        lines.append(
-            f"    @property\n    def {r.name}(self) -> {annotation(schema, r.kind, True)}: ..."
-        )
+def _result_class(plan: Plan, c: Call) -> str:
+    types = [annotation(plan, r.kind, result=True) for r in c.results]
+    lines = [f"class {c.function.name}_result(tuple[{', '.join(types)}]):"]
+    for r, kind in zip(c.results, types, strict=True):
+        lines.append(f"    @property\n    def {r.name}(self) -> {kind}: ...")
     return "\n".join(lines)
 
 
-def _handle(schema: Schema, handle: str) -> list[str]:
-    lines = [f"class {python.camel(handle)}:"]
-    methods = schema.methods(handle)
-    lines += ["    ..."] if not methods else []
-    for f in methods:
-        lines += ["    @property"] if f.as_property else []
-        lines.append("    " + _stub(schema, f, python.safe(f.method_name), method=True))
+def _handle(plan: Plan, c: Class) -> list[str]:
+    lines = [f"class {camel(c.name)}:"]
+    lines += ["    ..."] if not c.calls else []
+    for call in c.calls:
+        lines += ["    @property"] if call.function.as_property else []
+        lines.append("    " + _stub(plan, call, call.member, method=True))
     return lines
 
 
@@ -208,7 +203,7 @@ def _is_made_of_c(node: ast.stmt) -> bool:
     return bool(names & {"requires_grad", "_set_requires_grad"})
 
 
-def _tensor(schema: Schema) -> str:
+def _tensor(plan: Plan) -> str:
     tree = _parse("_tensor.py")
     written = _class(tree, "Tensor")
     written.body = [node for node in written.body if not _is_made_of_c(node)]
@@ -230,12 +225,13 @@ def _tensor(schema: Schema) -> str:
     for name, node in overloads.items():
         lines.append("    " + _signature_of(node, name))
         known.add(name)
-    for f in schema.methods("tensor"):
-        if f.method_name in known or python_names.shadowed(schema, f):
+    tensor = next(c for c in plan.classes if c.name == "tensor")
+    for c in tensor.calls:
+        if c.member in known or c.shadowed:
             continue
-        lines += ["    @property"] if f.as_property else []
-        stub = _stub(schema, f, python.safe(f.method_name), method=True)
-        if f.name == "tensor_shape":
+        lines += ["    @property"] if c.function.as_property else []
+        stub = _stub(plan, c, c.member, method=True)
+        if c.member == "shape":
             stub = "def shape(self) -> Size: ..."
         lines.append("    " + re.sub(r"-> (\w+_result):", r"-> _ops.\1:", stub))
     lines += [f"    def __{name}__(self, other: Any) -> Tensor: ..." for name in _OPERATORS]
@@ -255,7 +251,7 @@ _OPERATORS = [
 ]
 
 
-def _package(schema: Schema) -> str:
+def _package(plan: Plan) -> str:
     tree = _parse("__init__.py")
     lines = [_HEAD + _TYPING]
     for node in tree.body:
@@ -266,21 +262,16 @@ def _package(schema: Schema) -> str:
     lines += [f"from {module} import {n} as {n}" for module, n in _late_names(tree)]
     overloads = _overload_names()
     lines += [f"from ._overloads import {n} as {n}" for n in overloads]
-    rows = [
-        f
-        for f in schema.public
-        if "torch" in python.namespaces(schema, f) and not python_names.shadowed(schema, f)
-    ]
     taken = {line.rsplit(" ", 1)[-1] for line in lines if line.startswith("from .")}
-    names = [f for f in rows if f.torch_name not in taken]
-    lines += [f"from ._ops import {python.safe(f.name)} as {f.torch_name}" for f in names]
+    names = [c for c in python.shown_in("torch", plan.calls) if c.free not in taken]
+    lines += [f"from ._ops import {python.safe(c.function.name)} as {c.free}" for c in names]
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             lines.append(_signature_of(node, node.name))
     lines += ["", "__version__: str", "inf: builtins.float", "nan: builtins.float"]
     lines += ["pi: builtins.float", "e: builtins.float"]
     lines += [f"{name}: dtype" for name in ("float", "double", "long", "int", "bool")]
-    lines += [f"{t.torch}Tensor: type[Tensor]" for t in schema.dtypes.values()]
+    lines += [f"{t.torch}Tensor: type[Tensor]" for t in plan.schema.dtypes.values()]
     return "\n".join(lines) + "\n"
 
 
@@ -293,17 +284,13 @@ def _late_names(tree: ast.Module) -> list[tuple[str, str]]:
     return [(".", name) for name in submodules.split()] + named
 
 
-def _functional(schema: Schema) -> str:
+def _functional(plan: Plan) -> str:
     tree = _parse("nn/functional.py")
     written = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
     known = {n.name for n in written}
     lines = [_HEAD + _TYPING.rstrip("\n"), "from .._tensor import Tensor", ""]
-    rows = [
-        f
-        for f in schema.public
-        if "functional" in python.namespaces(schema, f) and f.torch_name not in known
-    ]
-    lines += [f"from .._ops import {python.functional_name(f)} as {f.torch_name}" for f in rows]
+    rows = [c for c in python.shown_in("functional", plan.calls) if c.free not in known]
+    lines += [f"from .._ops import {python.functional_name(c.function)} as {c.free}" for c in rows]
     lines += ["", *(_signature_of(n, n.name) for n in written)]
     return "\n".join(lines) + "\n"
 

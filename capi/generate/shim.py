@@ -10,55 +10,56 @@ import re
 
 from . import autocast, cabi, coretypes, text
 from .core_ops import declared_in, is_declared_here
-from .model import Argument, Callback, Enum, Function, Options, Schema
+from .model import Argument, Enum, Function, Schema
+from .plan import Call, Class, Hook, Plan, Result, Slot, Struct
 
 _HEADER = f"// {text.GENERATED}\n// clang-format off\n"
 
 
-def generate(schema: Schema) -> dict[str, str]:
+def generate(plan: Plan) -> dict[str, str]:
     files = {
-        "capi/shim/kinds.gen.h": kinds(schema),
-        "capi/shim/options.gen.cpp": options(schema),
-        "capi/shim/release.gen.cpp": release(schema),
-        "capi/shim/types.gen.h": types(schema),
+        "capi/shim/kinds.gen.h": kinds(plan.classes),
+        "capi/shim/options.gen.cpp": options(plan),
+        "capi/shim/release.gen.cpp": release(plan.classes),
+        "capi/shim/types.gen.h": types(plan),
     }
-    stems = dict.fromkeys(f.file for f in schema.public)
-    for stem in stems:
-        functions = [f for f in schema.public if f.file == stem]
-        files[f"capi/shim/{stem}.gen.cpp"] = shim(schema, functions)
+    for stem in dict.fromkeys(c.function.file for c in plan.calls):
+        calls = [c for c in plan.calls if c.function.file == stem]
+        files[f"capi/shim/{stem}.gen.cpp"] = shim(plan.schema, calls)
     return files
 
 
 # ---- handle kinds
 
 
-def kinds(schema: Schema) -> str:
-    headers = sorted({h.header for h in schema.handles.values()})
+def kinds(classes: tuple[Class, ...]) -> str:
+    handles = [c.handle for c in classes]
+    headers = sorted({h.header for h in handles})
     parts = [_HEADER + "// The kinds of handles and the C++ classes behind them.\n#pragma once\n"]
     parts += ["#include <string>\n#include <vector>\n", '#include "dumbtorch.h"']
     parts += [f'#include "{h}"' for h in headers]
     parts.append("\nnamespace dt::capi {\n\ntemplate <class C>\nstruct HandleKind;\n")
-    for number, h in enumerate(schema.handles.values(), 1):
+    for number, h in enumerate(handles, 1):
         parts.append(
             f"template <>\nstruct HandleKind<dt_{h.name}> {{\n"
             f"  using Object = {h.core};\n"
             f"  static constexpr uint32_t number = {number};\n"
             f'  static constexpr const char* name = "{h.name}";\n}};\n'
         )
-    names = ", ".join(f'"{h}"' for h in ("", *schema.handles))
+    names = ", ".join(f'"{h}"' for h in ("", *(h.name for h in handles)))
     parts.append(f"inline constexpr const char* kKindNames[] = {{{names}}};")
-    parts.append(f"inline constexpr uint32_t kKindCount = {len(schema.handles)};\n")
-    macro = " ".join(f"X(dt_{h})" for h in schema.handles)
+    parts.append(f"inline constexpr uint32_t kKindCount = {len(handles)};\n")
+    macro = " ".join(f"X(dt_{h.name})" for h in handles)
     parts.append(f"#define DT_HANDLE_KINDS(X) {macro}\n")
     return "\n".join([*parts, "}  // namespace dt::capi\n"])
 
 
-def release(schema: Schema) -> str:
+def release(classes: tuple[Class, ...]) -> str:
     parts = [_HEADER + '#include "capi/shim/handles.h"\n\nusing namespace dt::capi;\n']
-    for h in schema.handles:
+    for c in classes:
         parts.append(
-            f"void dt_{h}_release(dt_{h}* handle) noexcept {{\n"
-            f'  release_handle("{h}_release", handle);\n}}\n'
+            f"void dt_{c.name}_release(dt_{c.name}* handle) noexcept {{\n"
+            f'  release_handle("{c.name}_release", handle);\n}}\n'
         )
     return "\n".join(parts)
 
@@ -66,10 +67,10 @@ def release(schema: Schema) -> str:
 # ---- enums, options and callbacks
 
 
-def options(schema: Schema) -> str:
+def options(plan: Plan) -> str:
     parts = [_HEADER + '#include "capi/shim/arguments.h"\n#include "capi/shim/guard.h"\n']
     parts.append("using namespace dt::capi;\n")
-    for o in schema.options.values():
+    for o in (s.options for s in plan.structs):
         c = f"dt_{o.name}_options"
         parts.append(
             f"dt_status {c}_init({c}* options, int64_t struct_size) noexcept {{\n"
@@ -80,12 +81,11 @@ def options(schema: Schema) -> str:
     return "\n".join(parts)
 
 
-def types(schema: Schema) -> str:
+def types(plan: Plan) -> str:
     parts = [_HEADER + _TYPES_INTRO]
-    parts += [_enum_limit(e) for e in schema.enums.values()]
-    parts.append("")
-    parts += [_options_reader(schema, o) for o in schema.options.values()]
-    parts += [_callback_class(schema, c) for c in schema.callbacks.values()]
+    parts += [*map(_enum_limit, plan.enums), ""]
+    parts += [_options_reader(plan.schema, s) for s in plan.structs]
+    parts += [_callback_class(plan.schema, h) for h in plan.hooks]
     return "\n".join([*parts, "}  // namespace dt::capi\n"])
 
 
@@ -114,7 +114,8 @@ def _enum_limit(e: Enum) -> str:
     )
 
 
-def _options_reader(schema: Schema, o: Options) -> str:
+def _options_reader(schema: Schema, s: Struct) -> str:
+    o = s.options
     c, cpp, members = f"dt_{o.name}_options", f"{text.camel(o.name)}Options", cabi.layout(o)
     lines = [f"static_assert(sizeof({c}) == {cabi.struct_size(o)});"]
     lines += [f"static_assert(offsetof({c}, {m.parameter.name}) == {m.offset});" for m in members]
@@ -127,14 +128,14 @@ def _options_reader(schema: Schema, o: Options) -> str:
         if m.parameter.name.startswith("reserved")
     ]
     lines.append(f"  {cpp} o;")
-    lines += [f"  {_options_field(schema, o, a)}" for a in o.fields]
+    lines += [f"  {_options_field(schema, slot)}" for slot in s.slots]
     return "\n".join([*lines, "  return o;", "}\n"])
 
 
-def _options_field(schema: Schema, o: Options, a: Argument) -> str:
+def _options_field(schema: Schema, a: Slot) -> str:
     c, key = f"c.{a.name}", a.kind.key
     name = f'"{a.name}"'
-    if cabi.needs_pointer(a, o):
+    if a.pointed:
         return f"if ({c}) o.{a.name} = *{c}{' != 0' if a.kind.base == 'bool' else ''};"
     match key:
         case "i64[]" | "i64[]?" | "f64[]?":
@@ -159,41 +160,38 @@ def _options_field(schema: Schema, o: Options, a: Argument) -> str:
     raise KeyError(key)
 
 
-def _callback_class(schema: Schema, c: Callback) -> str:
-    """`wrap_NAME`: a C triple as the std::function that core calls."""
-    parameters = [f"{coretypes.parameter_type(schema, a.kind)} {a.name}" for a in c.args]
-    prepare, passed = [], []
-    for a in c.args:
-        match a.kind.key:
-            case "tensor" | "tensor?" | "handle" | "handle?":
-                prepare.append(f"Lent<{cabi.type_name(a.kind)}> {a.name}_({a.name});")
-                passed.append(f"{a.name}_.get()")
-            case "tensor[]" | "tensor?[]":
-                prepare.append(f"LentList {a.name}_({a.name});")
-                passed += [f"{a.name}_.data()", f"{a.name}.size()"]
-            case "i64" | "f64":
-                passed.append(a.name)
-            case "bool":
-                passed.append(f"int32_t({a.name})")
-            case "str":
-                passed.append(f"{a.name}.c_str()")
-            case "enum":
-                passed.append(f"static_cast<int32_t>({a.name})")
-            case _:
-                raise KeyError(f"callback {c.name}: argument kind {a.kind.key}")
-    results = [_callback_result(schema, r) for r in c.results]
-    prepare += [declare for declare, _, _ in results]
-    passed += [out for _, out, _ in results]
-    values = [value for _, _, value in results]
+# What a callback is lent, as a variable N_ before the call and as its arguments.
+_HANDLE = ("Lent<{c}> {n}_({n});", "{n}_.get()")
+_HANDLES = ("LentList {n}_({n});", "{n}_.data(), {n}.size()")
+_LENT = {
+    **dict.fromkeys(("tensor", "tensor?", "handle", "handle?"), _HANDLE),
+    **dict.fromkeys(("tensor[]", "tensor?[]"), _HANDLES),
+    **dict.fromkeys(("i64", "f64"), ("", "{n}")),
+    "bool": ("", "int32_t({n})"),
+    "str": ("", "{n}.c_str()"),
+    "enum": ("", "static_cast<int32_t>({n})"),
+}
+
+
+def _callback_class(schema: Schema, h: Hook) -> str:
+    """`wrap`: a C triple as the std::function that core calls."""
+    parameters = [f"{coretypes.parameter_type(schema, a.kind)} {a.name}" for a in h.inputs]
+    lent = [
+        [part.format(n=a.name, c=cabi.type_name(a.kind)) for part in _LENT[a.kind.key]]
+        for a in h.inputs
+    ]
+    prepare, passed = [declare for declare, _ in lent if declare], [value for _, value in lent]
+    values = []
+    for r in h.results:
+        declare, out, value = _callback_result(r)
+        prepare.append(declare)
+        passed.append(out)
+        values.append(value)
     returned = "" if not values else values[0] if len(values) == 1 else f"{{{', '.join(values)}}}"
-    result_types = [coretypes.result_type(schema, r.kind) for r in c.results]
-    result = "void" if not result_types else result_types[0]
-    if len(result_types) > 1:
-        result = f"std::tuple<{', '.join(result_types)}>"
     lines = [
-        f"inline {text.camel(c.name)} wrap(dt_{c.name} fn, UserData data, const char* name) {{",
+        f"inline {text.camel(h.name)} wrap(dt_{h.name} fn, UserData data, const char* name) {{",
         '  DT_CHECK(fn, kTypeError, name, " is NULL");',
-        f"  return [fn, data]({', '.join(parameters)}) -> {result} {{",
+        f"  return [fn, data]({', '.join(parameters)}) -> {coretypes.results(schema, h.callback)} {{",
         *(f"    {line}" for line in prepare),
         f"    check_callback([&] {{ return fn({', '.join(['data.get()', *passed])}); }});",
     ]
@@ -201,33 +199,21 @@ def _callback_class(schema: Schema, c: Callback) -> str:
     return "\n".join([*lines, "  };", "}\n"])
 
 
-def _callback_result(schema: Schema, r: Argument) -> tuple[str, str, str]:
+def _callback_result(r: Result) -> tuple[str, str, str]:
     """(declaration, what the callback gets, the C++ value) of one result."""
-    match r.kind.key:
-        case "tensor":
-            return f'Given<dt_tensor> {r.name}("{r.name}");', f"{r.name}.slot()", f"{r.name}.take()"
-        case "tensor?":
-            return (
-                f'Given<dt_tensor> {r.name}("{r.name}");',
-                f"{r.name}.slot()",
-                f"{r.name}.take_optional()",
-            )
-        case "tensor[]":
-            return (
-                f'Given<dt_tensor_list> {r.name}("{r.name}");',
-                f"{r.name}.slot()",
-                f"{r.name}.take()",
-            )
-        case "i64" | "f64" | "bool":
-            kind = {"i64": "int64_t", "f64": "double", "bool": "int32_t"}[r.kind.base]
-            return f"{kind} {r.name} = 0;", f"&{r.name}", r.name
-    raise KeyError(f"callback result of kind {r.kind.key}")
+    if r.handle:
+        take = "take_optional" if r.optional else "take"
+        declare = f'Given<dt_{r.handle}> {r.name}("{r.name}");'
+        return declare, f"{r.name}.slot()", f"{r.name}.{take}()"
+    (parameter,) = r.parameters
+    return f"{parameter.type.removesuffix(' *')} {r.name} = 0;", f"&{r.name}", r.name
 
 
 # ---- functions
 
 
-def shim(schema: Schema, functions: list[Function]) -> str:
+def shim(schema: Schema, calls: list[Call]) -> str:
+    functions = [c.function for c in calls]
     headers = {f.header for f in functions if f.header}
     headers |= {declared_in(f.file) for f in functions if is_declared_here(f)}
     headers |= {"core/ops/autocast.gen.h" for f in functions if _is_cast(schema, f)}
@@ -236,7 +222,7 @@ def shim(schema: Schema, functions: list[Function]) -> str:
     parts += ['#include "capi/shim/types.gen.h"']
     parts += [f'#include "{h}"' for h in sorted(headers)]
     parts.append("\nusing namespace dt;\nusing namespace dt::capi;\n")
-    parts += [_function(schema, f) for f in functions]
+    parts += [_function(schema, c) for c in calls]
     return "\n".join(parts)
 
 
@@ -244,26 +230,19 @@ def _is_cast(schema: Schema, f: Function) -> bool:
     return bool(f.autocast) or autocast.expression(schema, f.core) != f.core
 
 
-def _function(schema: Schema, f: Function) -> str:
-    head = text.call(f"dt_status {f.c_name}(", [str(p) for p in cabi.parameters(f)], ") noexcept {")
-    outs = [name for r in f.results for name in _out_names(r)]
+def _function(schema: Schema, c: Call) -> str:
+    parameters = [str(p) for p in cabi.parameters(c.function)]
+    head = text.call(f"dt_status {c.c_name}(", parameters, ") noexcept {")
+    outs = [name for r in c.results for name in r.required_outs]
     body = [f"  clear_all({', '.join(outs)});"] if outs else []
-    body.append(f'  return guard("{f.name}", [&] {{')
+    body.append(f'  return guard("{c.function.name}", [&] {{')
     # Callbacks first: their user data is ours from here on, whatever fails.
-    for a in f.args:
-        if a.kind.base == "callback":
-            body.append(f"    const UserData {a.name}_owner({a.name}_data, {a.name}_drop);")
-    body += [f"    {_argument(schema, a)}" for a in f.args]
+    for a in c.callbacks:
+        body.append(f"    const UserData {a.name}_owner({a.name}_data, {a.name}_drop);")
+    body += [f"    {_argument(schema, i.argument)}" for i in c.inputs]
     body += [f'    need({name}, "{name}");' for name in outs]
-    body += [f"    {line}" for line in _call(schema, f)]
+    body += [f"    {line}" for line in _call(schema, c)]
     return "\n".join([head, *body, "  });", "}\n"])
-
-
-def _out_names(r: Argument) -> list[str]:
-    """The out-parameters that must not be NULL."""
-    if r.kind.key in ("i64[]", "f64[]"):
-        return [f"{r.name}_n"]
-    return [name for _, name in cabi.result(r)]
 
 
 # The C++ value N_ of an argument N, by kind. `c` is its type in C, `cpp` in core; its sentence has `name` in it.
@@ -317,32 +296,32 @@ def _argument(schema: Schema, a: Argument) -> str:
     )
 
 
-def _call(schema: Schema, f: Function) -> list[str]:
+def _call(schema: Schema, c: Call) -> list[str]:
+    f = c.function
     if f.core:
         call = re.sub(r"\{(\w+)\}", r"\1_", autocast.expression(schema, f.core))
     else:
-        call = f"{autocast.call(f)}({', '.join(a.name + '_' for a in f.args)})"
-    if not f.results:
+        call = f"{autocast.call(f)}({', '.join(i.argument.name + '_' for i in c.inputs)})"
+    if not c.results:
         return [f"{call};"]
-    if len(f.results) == 1:
-        return [f"{_put(f.results[0], call)};"]
+    if len(c.results) == 1:
+        return [f"{_put(c.results[0], call)};"]
     lines = [f"auto results = {call};"]
-    handles = [i for i, r in enumerate(f.results) if cabi.result(r)[0][0].endswith("**")]
     # All handles exist before one is given out: a failure leaves none behind.
-    for i in handles:
-        kind = cabi.result(f.results[i])[0][0].removesuffix(" **")
-        value = f"std::get<{i}>(std::move(results))"
-        value = f"optional_handle({value})" if f.results[i].kind.optional else value
-        lines.append(f"Owned<{kind}> owned{i}({value});")
-    for i, r in enumerate(f.results):
-        if i in handles:
+    for i, r in enumerate(c.results):
+        if r.handle:
+            value = f"std::get<{i}>(std::move(results))"
+            value = f"optional_handle({value})" if r.optional else value
+            lines.append(f"Owned<dt_{r.handle}> owned{i}({value});")
+    for i, r in enumerate(c.results):
+        if r.handle:
             lines.append(f"*{r.name} = owned{i}.detach();")
         else:
             lines.append(f"{_put(r, f'std::get<{i}>(results)')};")
     return lines
 
 
-def _put(r: Argument, value: str) -> str:
-    outs = [name for _, name in cabi.result(r)]
-    function = "put_optional" if r.kind.optional else "put"
+def _put(r: Result, value: str) -> str:
+    outs = [p.name for p in r.parameters]
+    function = "put_optional" if r.optional else "put"
     return f"{function}({', '.join([*outs, value])})"

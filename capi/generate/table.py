@@ -278,7 +278,7 @@ class _Table:
 
     @staticmethod
     def struct(i: Input, values: list[tuple[Parameter, str]]) -> list[str]:
-        c, name = cabi.type_name(i.argument.kind), f"o_{i.argument.name}"
+        c, name = i.c_type, f"o_{i.argument.name}"
         lines = [f"{c} {name} = {c.upper()}_INIT;"]
         return lines + [f"{name}.{p.name} = {value};" for p, value in values]
 

@@ -2230,6 +2230,15 @@ DT_MUST_CHECK DT_API dt_status dt_handle_alias(void *handle, void **out) DT_NOEX
  * a word. */
 DT_API void dt_handle_release(void *handle) DT_NOEXCEPT;
 
+/** For garbage collectors, to which a handle is a few bytes: how much memory its object keeps in use
+ * on any device, about. A storage that several objects share counts for each. Of a tensor it is the
+ * storage; of lists, texts and datasets what is in them; of a module, with all below it, parameters
+ * and buffers; of an optimizer parameters and state; a loader has its dataset's, a schedule its
+ * optimizer's; a cache of keys and values has its memory. Gradients, graphs and batches that are
+ * gathered ahead are left out. 0 for other kinds, and for a handle that is not good. Like
+ * dt_tensor_sole_owner it runs no code of the user's and keeps the last error. */
+DT_API int64_t dt_handle_nbytes(void *handle) DT_NOEXCEPT;
+
 /** For garbage collectors that trace references: 1 if nothing but this handle keeps its tensor, and
  * the node of the graph that made the tensor, alive; else 0, also for a handle that is not good.
  * node becomes the number of that node, 0 for a leaf: hooks and custom backwards live as long as

@@ -19,6 +19,7 @@ class TensorDataset : public RefCounted {
   static void destroy(TensorDataset* d) { delete d; }
 
   int64_t size() const { return size_; }
+  const std::vector<Tensor>& tensors() const { return tensors_; }
   // The rows `indices` (int64, 1-d) of each tensor.
   std::vector<Tensor> batch(const Tensor& indices) const;
 
@@ -36,6 +37,7 @@ class DataLoader : public RefCounted {
   ~DataLoader();
   static void destroy(DataLoader* l) { delete l; }
 
+  const Ref<TensorDataset>& dataset() const { return dataset_; }
   int64_t batches() const;  // in an epoch
   void start();
   // The next batch; an empty list after the last. Starts an epoch if none has begun.

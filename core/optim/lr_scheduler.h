@@ -19,6 +19,7 @@ class LrScheduler final : public RefCounted {
   LrScheduler(Ref<Optimizer> optimizer, NextRate next, bool begins_elsewhere);
   static void destroy(LrScheduler* s) { delete s; }
 
+  const Ref<Optimizer>& optimizer() const { return optimizer_; }
   void step();
   int64_t last_epoch() const { return epoch_; }
   // What this schedule has set last, a rate per group: others may have changed them since.

@@ -14,6 +14,7 @@
 #include "core/runtime/profiler.h"
 #include "core/runtime/thread_pool.h"
 #include "core/runtime/widen.h"
+#include "kernels/calls/call.h"
 
 namespace dt {
 namespace {
@@ -79,25 +80,28 @@ bool has_nan(const dt_view& v) {
 }
 
 void check_nan(const dt_call& call) {
-  for (int i = 0; i < call.n_out; ++i) {
-    const dt_view& v = call.out[i];
+  int i = 0;
+  for (const dt_view& v : calls::outputs(call)) {
     bool nan = false;
     visit_any(v.dtype, [&](auto type) {
       using T = typename decltype(type)::type;
       if constexpr (kIsFloating<T>) nan = has_nan<T>(v);
     });
     DT_CHECK(!nan, kRuntimeError, call.op, ": output ", i, " has a NaN (DT_CHECK_NAN)");
+    ++i;
   }
+}
+
+void append_views(std::string& line, const char* side, const calls::Views& views) {
+  if (!views.empty()) line += side;
+  for (const dt_view& v : views)
+    append(line, text(" ", static_cast<DType>(v.dtype), IntList(v.sizes, v.ndim)));
 }
 
 void trace(const dt_call& call, double microseconds) {
   std::string line = text("run ", call.op, " ", microseconds, " us");
-  for (int i = 0; i < call.n_out + call.n_in; ++i) {
-    const dt_view& v = i < call.n_out ? call.out[i] : call.in[i - call.n_out];
-    if (i == 0) line += " out";
-    if (i == call.n_out) line += " in";
-    append(line, text(" ", static_cast<DType>(v.dtype), IntList(v.sizes, v.ndim)));
-  }
+  append_views(line, " out", calls::outputs(call));
+  append_views(line, " in", calls::inputs(call));
   log(LogLevel::kTrace, line);
 }
 

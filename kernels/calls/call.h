@@ -1,6 +1,7 @@
 // A kernel gets its call by name. FAMILY.gen.h has a struct for each [kernel] or [call] row of
 // capi/schema/FAMILY.toml, which is made from the counted spans that cross the ABI, and declares
-// the kernels of every backend.
+// the kernels of every backend. Elementwise rows share a struct, and so do optimizers: pointwise.h
+// and optimizer.h have them. Nothing else indexes the spans.
 //
 // What holds for every call:
 // - Core has checked shapes, dtypes and devices, promoted and allocated. A kernel trusts views but
@@ -31,9 +32,18 @@ struct Views {
 
   bool empty() const { return n == 0; }
   const dt_view& operator[](int64_t i) const { return data[i]; }
+  const dt_view& last() const { return data[n - 1]; }
   const dt_view* begin() const { return data; }
   const dt_view* end() const { return data + n; }
 };
+
+// All operands of any call, for what records, traces or checks calls.
+inline Views outputs(const dt_call& call) {
+  return {call.out, call.n_out};
+}
+inline Views inputs(const dt_call& call) {
+  return {call.in, call.n_in};
+}
 
 // An operand that may be absent.
 inline const dt_view* present(const dt_view& view) {

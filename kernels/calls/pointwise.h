@@ -29,21 +29,35 @@ struct PointwiseAttributes {
   }
 };
 
-struct Pointwise : Call {
-  const dt_view *out, *in;  // as many as the op has; an output that is not wanted is absent
-  int32_t compute;          // the dtype that the formula is computed in
+class Pointwise : public Call {
+ public:
+  Views outputs, inputs;  // in the row's order; an output that is not wanted is absent
+  int32_t compute;        // the dtype that the formula is computed in
   int32_t n_attributes;
-  const int64_t* ints;   // the attributes
-  const double* floats;  // the same
 
   explicit Pointwise(const dt_call* call)
       : Call(call),
-        out(call->out),
-        in(call->in),
+        outputs(calls::outputs(*call)),
+        inputs(calls::inputs(*call)),
         compute(static_cast<int32_t>(call->ints[0])),
         n_attributes(call->n_floats),
-        ints(call->ints + 1),
-        floats(call->floats) {}
+        wholes_(call->ints + 1),
+        reals_(call->floats) {}
+
+  // An attribute, for a formula of floating numbers or of integers.
+  double real(int i) const { return reals_[i]; }
+  int64_t whole(int i) const { return wholes_[i]; }
+
+  // The call with other attributes.
+  Pointwise with(int32_t n, const double* reals, const int64_t* wholes) const {
+    Pointwise call = *this;
+    call.n_attributes = n, call.reals_ = reals, call.wholes_ = wholes;
+    return call;
+  }
+
+ private:
+  const int64_t* wholes_;
+  const double* reals_;
 };
 
 }  // namespace dt::calls

@@ -12,9 +12,9 @@ namespace {
 int form_of(const calls::Pointwise& call, int n_in) {
   int form = kVectors;
   for (int i = 0; i < n_in; ++i) {
-    if (call.in[i].immediate) {
+    if (call.inputs[i].immediate) {
       form = form == kVectors ? scalar_form(i) : kForms;
-    } else if (call.in[i].dtype != call.out->dtype) {
+    } else if (call.inputs[i].dtype != call.outputs.data->dtype) {
       return kForms;
     }
   }
@@ -50,8 +50,8 @@ void run_last_halves(HalfRow* row, int n_in, int scalar, void* out, const void* 
 }
 
 bool run_halves(const dt_stream* stream, const calls::Pointwise& call, const HalfFormula& formula) {
-  const bool brain = call.out->dtype == dtype_of<BFloat16>;
-  if (!brain && call.out->dtype != dtype_of<Float16>) return false;
+  const bool brain = call.outputs.data->dtype == dtype_of<BFloat16>;
+  if (!brain && call.outputs.data->dtype != dtype_of<Float16>) return false;
   TileFunction* const* function = brain ? formula.on_bfloat16 : formula.on_float16;
   const int form = form_of(call, formula.n_in);
   if (form == kForms || function[form] == nullptr) return false;
@@ -63,13 +63,13 @@ bool run_halves(const dt_stream* stream, const calls::Pointwise& call, const Hal
   op.n_in = formula.n_in;
   op.n_out = 1;
   for (int i = 0; i < op.n_in; ++i)
-    op.in_dtype[i] = call.in[i].immediate ? dtype_of<float> : call.out->dtype;
-  op.out_dtype = call.out->dtype;
+    op.in_dtype[i] = call.inputs[i].immediate ? dtype_of<float> : call.outputs.data->dtype;
+  op.out_dtype = call.outputs.data->dtype;
   op.cycles = 2 * (op.n_in + 1) + formula.cycles;
   float parameters[calls::PointwiseAttributes::kMax];
-  for (int i = 0; i < call.n_attributes; ++i) parameters[i] = static_cast<float>(call.floats[i]);
+  for (int i = 0; i < call.n_attributes; ++i) parameters[i] = static_cast<float>(call.real(i));
   op.parameters = parameters;
-  run_elementwise(stream, call.out, call.in, op);
+  run_elementwise(stream, call.outputs.data, call.inputs.data, op);
   return true;
 }
 

@@ -19,12 +19,13 @@ bool is_condition(const NarrowFormula& formula, int input) {
 
 // The dtype of all operands besides conditions, or 0 if they differ.
 int32_t common_dtype(const calls::Pointwise& call, const NarrowFormula& formula) {
-  int32_t dtype = formula.bool_out ? 0 : call.out->dtype;
+  int32_t dtype = formula.bool_out ? 0 : call.outputs.data->dtype;
   for (int i = 0; i < formula.n_in; ++i) {
-    if (dtype == 0 && !is_condition(formula, i) && !call.in[i].immediate) dtype = call.in[i].dtype;
+    if (dtype == 0 && !is_condition(formula, i) && !call.inputs[i].immediate)
+      dtype = call.inputs[i].dtype;
   }
   for (int i = 0; i < formula.n_in; ++i) {
-    const dt_view& x = call.in[i];
+    const dt_view& x = call.inputs[i];
     const bool fits = x.immediate ? is_number_of(dtype, x) : x.dtype == dtype;
     if (!fits && !is_condition(formula, i)) return 0;
   }
@@ -67,9 +68,9 @@ bool run_narrow(const dt_stream* stream, const calls::Pointwise& call,
   int16_t parameters[calls::PointwiseAttributes::kMax];
   char* parameter = reinterpret_cast<char*>(parameters);
   for (int i = 0; i < call.n_attributes; ++i, parameter += bytes_of(dtype))
-    put_number(parameter, dtype, false, 0, call.ints[i]);
+    put_number(parameter, dtype, false, 0, call.whole(i));
   op.parameters = parameters;
-  run_elementwise(stream, call.out, call.in, op);
+  run_elementwise(stream, call.outputs.data, call.inputs.data, op);
   return true;
 }
 

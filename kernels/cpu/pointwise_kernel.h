@@ -280,7 +280,7 @@ template <class F, class T>
 int32_t run_typed(const dt_stream* stream, const calls::Pointwise& call) {
   T parameters[calls::PointwiseAttributes::kMax];
   for (int i = 0; i < call.n_attributes; ++i) {
-    parameters[i] = number_as<T>(kIsFloating<T>, call.floats[i], call.ints[i]);
+    parameters[i] = number_as<T>(kIsFloating<T>, call.real(i), call.whole(i));
   }
   Elementwise op;
   op.n_in = F::n_in;
@@ -293,7 +293,7 @@ int32_t run_typed(const dt_stream* stream, const calls::Pointwise& call) {
   add_output<F, 0, T>(op);
   if constexpr (F::n_out > 1) add_output<F, 1, T>(op);
   if constexpr (F::n_out > 2) add_output<F, 2, T>(op);
-  return run_elementwise(stream, call.out, call.in, op);
+  return run_elementwise(stream, call.outputs.data, call.inputs.data, op);
 }
 
 // ---- integers narrower than any arithmetic type

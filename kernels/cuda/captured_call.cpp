@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/calls/call.h"
 #include "kernels/dtype.h"
 
 namespace dt::cuda {
@@ -44,8 +45,8 @@ Touched touched_by(const dt_view& view, bool is_written) {
 
 std::vector<Touched> touched_by(const dt_call* call, int64_t workspace_bytes) {
   std::vector<Touched> touched;
-  for (int i = 0; i < call->n_out; ++i) touched.push_back(touched_by(call->out[i], true));
-  for (int i = 0; i < call->n_in; ++i) touched.push_back(touched_by(call->in[i], false));
+  for (const dt_view& y : calls::outputs(*call)) touched.push_back(touched_by(y, true));
+  for (const dt_view& x : calls::inputs(*call)) touched.push_back(touched_by(x, false));
   const auto workspace = reinterpret_cast<uintptr_t>(call->workspace);
   if (workspace != 0)
     touched.push_back({workspace, workspace + static_cast<uintptr_t>(workspace_bytes), true});

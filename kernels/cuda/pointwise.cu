@@ -61,8 +61,8 @@ PointwiseAxes axes_of(const PointwiseOperands& operands) {
 
 void set_parameters(PointwiseCall& kernel, const calls::Pointwise& call, const Pointwise& op) {
   for (int i = 0; i < call.n_attributes; ++i) {
-    put_number(&kernel.parameters[i].bits, op.dtype, is_floating(op.dtype), call.floats[i],
-               call.ints[i]);
+    put_number(&kernel.parameters[i].bits, op.dtype, is_floating(op.dtype), call.real(i),
+               call.whole(i));
   }
 }
 
@@ -259,7 +259,8 @@ int32_t run(const dt_stream* stream, PointwiseCall& kernel, const Pointwise& op,
 int32_t run_pointwise(const dt_stream* stream, const calls::Pointwise& call, const Pointwise& op) {
   PointwiseCall kernel;
   set_parameters(kernel, call, op);
-  return run(stream, kernel, op, PointwiseOperands(call.out, call.in, op, nullptr));
+  return run(stream, kernel, op,
+             PointwiseOperands(call.outputs.data, call.inputs.data, op, nullptr));
 }
 
 int32_t run_pointwise(const dt_stream* stream, const dt_view* out, const dt_view* in,

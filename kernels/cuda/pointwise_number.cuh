@@ -24,12 +24,11 @@ struct ByNumber {
 // prepare<T>() puts what follows from it behind it, as parameters.
 template <class F, class Of>
 int32_t pointwise_by_number(const dt_stream* stream, const calls::Pointwise& call) {
-  const dt_view *const in = call.in, &second = in[1];
-  calls::Pointwise by_number = call;
+  const dt_view& second = call.inputs.last();
   double reals[Of::kParameters] = {number_as<double>(second)};
   const int64_t wholes[Of::kParameters] = {is_floating(call.compute) ? 0
                                                                      : number_as<int64_t>(second)};
-  by_number.n_attributes = Of::kParameters, by_number.floats = reals, by_number.ints = wholes;
+  const calls::Pointwise by_number = call.with(Of::kParameters, reals, wholes);
   return visit_compute<Category::INTEGER, Category::FLOATING>(call.compute, [&](auto type) {
     using T = typename decltype(type)::type;
     return second.immediate && Of::template prepare<T>(reals)

@@ -314,6 +314,7 @@ static void test_to_numbers(void) {
   EXPECT(HANDLE, "to_numbers", dt_to_numbers(NULL, out.f64s, 4, &out.i64[0]));
   EXPECT(TYPE_ERROR, "to_numbers", dt_to_numbers(good.tensor, NULL, 4, &out.i64[0]));
   EXPECT(TYPE_ERROR, "to_numbers", dt_to_numbers(good.tensor, out.f64s, 4, NULL));
+  EXPECT(VALUE_ERROR, "to_numbers", dt_to_numbers(good.tensor, out.f64s, -1, &out.i64[0]));
 }
 
 static void test_clone(void) {

@@ -311,6 +311,7 @@ static void test_lr_scheduler_get_last_lr(void) {
   EXPECT(HANDLE, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(NULL, out.f64s, 4, &out.i64[0]));
   EXPECT(TYPE_ERROR, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(good.lr_scheduler, NULL, 4, &out.i64[0]));
   EXPECT(TYPE_ERROR, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(good.lr_scheduler, out.f64s, 4, NULL));
+  EXPECT(VALUE_ERROR, "lr_scheduler_get_last_lr", dt_lr_scheduler_get_last_lr(good.lr_scheduler, out.f64s, -1, &out.i64[0]));
 }
 
 static void test_clip_grad_norm_(void) {

@@ -67,3 +67,18 @@ func TestTensorsPrintTheirElements(t *testing.T) {
 	same(t, fmt.Sprint(dt.Must(dt.Ones([]int{2}))), "tensor([1., 1.])")
 	same(t, strings.Contains(fmt.Sprint(none), "NULL"), true)
 }
+
+func TestCollectionsFollowWhatIsBehindObjects(t *testing.T) {
+	const mebibytes = 1 << 20
+	before, _, _, err := dt.MemoryStats()
+	check(t, err)
+	for i := 0; i < 64; i++ {
+		_, err = dt.NnLinear(1024, 1024, dt.NnLinearOptions{Bias: dt.P(false)})
+		check(t, err)
+	}
+	after, _, _, err := dt.MemoryStats()
+	check(t, err)
+	if after-before > 128*mebibytes {
+		t.Errorf("modules that nobody has hold %d MiB", (after-before)/mebibytes)
+	}
+}

@@ -20,6 +20,7 @@ BY_HAND = {
     "context_new", "context_swap", "bytes_data", "string_list_get", "tensor_read",
     "tensor_write", "from_data", "from_blob", "to_dlpack", "from_dlpack", "error_set",
     "error_code", "tensor_list_get", "tensor_list_len", "string_list_len", "set_allocator", "handle_alias",
+    "handle_nbytes",
 }  # fmt: skip
 
 

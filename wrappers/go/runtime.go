@@ -113,12 +113,12 @@ var pressure struct {
 // relievePressure collects when what tensors hold has doubled since the last time. It waits until
 // the finalizers have run: those of the first collection come before that of the mark, which the
 // second one finds.
-func relievePressure() {
+func relievePressure(handle uint64) {
 	if !pressure.TryLock() {
 		return // another goroutine does so
 	}
 	defer pressure.Unlock()
-	if C.dtt_collection_is_due(&pressure.seen) == 0 {
+	if C.dtt_collection_is_due(&pressure.seen, C.uint64_t(handle)) == 0 {
 		return
 	}
 	runtime.GC()
@@ -268,17 +268,17 @@ func take(item *C.dtt_item, first *C.dtt_cell, place reflect.Value) {
 		*p = append([]float64{}, list[float64](at)...)
 	default:
 		if item.is_list == 0 {
-			takeOne(item, at[0], place)
+			takeOne(at[0], place)
 			return
 		}
 		place.Set(reflect.MakeSlice(place.Type(), int(at[1]), int(at[1])))
 		for i, entry := range list[uint64](at) {
-			takeOne(item, entry, place.Index(i))
+			takeOne(entry, place.Index(i))
 		}
 	}
 }
 
-func takeOne(item *C.dtt_item, bits uint64, place reflect.Value) {
+func takeOne(bits uint64, place reflect.Value) {
 	switch place.Kind() {
 	case reflect.Bool:
 		place.SetBool(bits != 0)
@@ -290,9 +290,7 @@ func takeOne(item *C.dtt_item, bits uint64, place reflect.Value) {
 		if bits != 0 {
 			place.Set(reflect.New(place.Type().Elem()))
 			own((*object)(place.UnsafePointer()), bits)
-			if item.kind == C.DTT_TENSOR {
-				relievePressure()
-			}
+			relievePressure(bits)
 		}
 	default:
 		place.SetInt(int64(bits))

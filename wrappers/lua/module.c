@@ -49,7 +49,7 @@ static void** handle_at(lua_State* L, int slot, const dtt_handle** kind) {
 /* A userdata that takes the handle. */
 static void push_handle(lua_State* L, const dtt_handle* kind, void** handle) {
   void** box;
-  if (kind == &dtt_handle_tensor && dtt_collection_is_due(&dtt_pressed)) {
+  if (dtt_collection_is_due(&dtt_pressed, (uint64_t)(intptr_t)*handle)) {
     lua_gc(L, LUA_GCCOLLECT, 0);
     dtt_has_collected(&dtt_pressed);
   }

@@ -149,7 +149,7 @@ static dt_status call_invert(dt_tensor *a, dt_tensor **out) {
 }
 
 static dt_status reflected_add(const Operand *a, const Operand *b, dt_tensor **out) {
-  return call_add(b, a, out);
+  return dt_add(b->handle, a->handle, a->kind, a->i, a->f, DT_SCALAR_KIND_INT, 1, 0.0, out);
 }
 
 static dt_status reflected_sub(const Operand *a, const Operand *b, dt_tensor **out) {
@@ -157,19 +157,19 @@ static dt_status reflected_sub(const Operand *a, const Operand *b, dt_tensor **o
 }
 
 static dt_status reflected_mul(const Operand *a, const Operand *b, dt_tensor **out) {
-  return call_mul(b, a, out);
+  return dt_mul(b->handle, a->handle, a->kind, a->i, a->f, out);
 }
 
 static dt_status reflected_and(const Operand *a, const Operand *b, dt_tensor **out) {
-  return call_and(b, a, out);
+  return dt_bitwise_and(b->handle, a->handle, a->kind, a->i, a->f, out);
 }
 
 static dt_status reflected_or(const Operand *a, const Operand *b, dt_tensor **out) {
-  return call_or(b, a, out);
+  return dt_bitwise_or(b->handle, a->handle, a->kind, a->i, a->f, out);
 }
 
 static dt_status reflected_xor(const Operand *a, const Operand *b, dt_tensor **out) {
-  return call_xor(b, a, out);
+  return dt_bitwise_xor(b->handle, a->handle, a->kind, a->i, a->f, out);
 }
 
 #define DT_BINARY_OPERATORS(X) X(matmul, 0, NULL) X(add, 1, reflected_add) X(sub, 1, reflected_sub) X(mul, 1, reflected_mul) X(truediv, 1, NULL) X(floordiv, 1, NULL) X(mod, 1, NULL) X(pow, 1, call_pow) X(eq, 1, NULL) X(ne, 1, NULL) X(lt, 1, NULL) X(le, 1, NULL) X(gt, 1, NULL) X(ge, 1, NULL) X(and, 1, reflected_and) X(or, 1, reflected_or) X(xor, 1, reflected_xor) X(lshift, 1, NULL) X(rshift, 1, NULL)

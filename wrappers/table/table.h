@@ -147,10 +147,13 @@ static inline const char* dtt_expected(const dtt_item* item, char* text) {
 
 /* ---- memory that a collector does not see
  *
- * To a collector a tensor is a few bytes, whatever lies behind it. So every so often the library is
- * asked how much tensors hold, and a collection is due when that has doubled since the last. */
+ * To a collector an object is a few bytes, whatever lies behind it. A collection is due when what
+ * tensors hold has doubled since the last. The library is asked for that when new objects may have
+ * brought half of it, and every so often, for there are graphs too. */
+enum { DTT_LEAST_BYTES = 64 << 20 };
+
 typedef struct dtt_pressure {
-  int64_t new_tensors, limit;
+  int64_t new_objects, new_bytes, limit;
   uint64_t devices; /* a bit for each GPU that was named: asking another one would wake it up */
 } dtt_pressure;
 
@@ -172,14 +175,17 @@ static inline int64_t dtt_bytes_held(const dtt_pressure* p) {
   return sum;
 }
 
-/* Called for each new tensor. */
-static inline int dtt_collection_is_due(dtt_pressure* p) {
-  return ++p->new_tensors % 64 == 0 && dtt_bytes_held(p) > p->limit;
+/* Called for each new object. */
+static inline int dtt_collection_is_due(dtt_pressure* p, uint64_t handle) {
+  const int64_t limit = p->limit < DTT_LEAST_BYTES ? DTT_LEAST_BYTES : p->limit;
+  p->new_bytes += dt_handle_nbytes((void*)(intptr_t)handle);
+  if (++p->new_objects % 64 != 0 && p->new_bytes < limit / 2) return 0;
+  p->new_bytes = 0;
+  return dtt_bytes_held(p) > limit;
 }
 
 static inline void dtt_has_collected(dtt_pressure* p) {
-  const int64_t smallest = (int64_t)64 << 20, twice = 2 * dtt_bytes_held(p);
-  p->limit = twice < smallest ? smallest : twice;
+  p->limit = 2 * dtt_bytes_held(p);
 }
 
 #endif
