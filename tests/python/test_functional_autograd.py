@@ -1,6 +1,7 @@
 """autograd.functional, torch.func, checkpoint and the smaller names of autograd, against PyTorch's."""
 
 import collections
+import contextlib
 
 import dumbtorch as dt
 import pytest
@@ -375,14 +376,44 @@ def test_checkpoint_sequential(both, same):
     same(*both(run))
 
 
+def test_managers_around_a_checkpointed_function(both):
+    def run(t):
+        seen = []
+
+        @contextlib.contextmanager
+        def around(name):
+            seen.append(f"enter {name}")
+            try:
+                yield
+            finally:  # PyTorch's second call ends in an exception once it has all that it needs
+                seen.append(f"leave {name}")
+
+        def call(x):
+            seen.append("call")
+            return x.exp()
+
+        def again(x):
+            managers = lambda: (around("first"), around("again"))  # noqa: E731
+            return t.utils.checkpoint.checkpoint(call, x, use_reentrant=False, context_fn=managers)
+
+        x = t.ones(2, requires_grad=True)
+        y = again(x).sum()
+        seen.append("backward")
+        y.backward()
+        with t.no_grad():
+            again(x)
+        return seen, x.grad.tolist()
+
+    (ours, slope), (theirs, expected) = both(run)
+    assert ours == theirs and slope == pytest.approx(expected)
+
+
 def test_checkpoint_refuses_what_it_cannot(torch):
     x = dt.ones(2, requires_grad=True)
     y = dt.utils.checkpoint.checkpoint(lambda a: a * a, x)
     (g,) = dt.autograd.grad(y.sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         g.sum().backward()
-    with pytest.raises(NotImplementedError, match="context_fn"):
-        dt.utils.checkpoint.checkpoint(lambda a: a, x, context_fn=lambda: None)
 
 
 # Functions of x and y that strict mode refuses, or not: constant, without one input, linear, squared, cubic.
@@ -448,6 +479,7 @@ REFUSED_BY_CHECKPOINT = (
     {"use_reentrant": True, "factor": 2},
     {"use_reentrant": True, "debug": True},
     {"use_reentrant": True, "context_fn": lambda: None},
+    {"use_reentrant": False, "debug": True, "context_fn": lambda: None},
     {"use_reentrant": False, "determinism_check": "often"},
 )
 

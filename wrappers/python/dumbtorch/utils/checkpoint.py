@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 
 from .. import _ops
 from .._tensor_type import TensorBase
@@ -20,7 +20,11 @@ from ..autograd.grad_mode import enable_grad
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["checkpoint", "checkpoint_sequential"]
+__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn"]
+
+
+def noop_context_fn():
+    return nullcontext(), nullcontext()
 
 
 class _Again(Function):
@@ -61,12 +65,13 @@ _REENTRANT = (
 
 
 def checkpoint(
-    function, *args, use_reentrant=None, context_fn=None, determinism_check="default", debug=False,
+    function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
     early_stop=True, preserve_rng_state=True, **kwargs,
 ):  # fmt: skip
     """function(*args, **kwargs), whose intermediate results are computed again in backward, with the same
     random numbers and in the same regions of autocast. It may return tensors in lists, tuples and dicts, among other
-    things.
+    things. Of the two context managers that `context_fn` gives, the first is around the call, the second around
+    its repetition.
 
     As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
@@ -77,12 +82,13 @@ def checkpoint(
         warn_each(_REENTRANT.format("", future))
     if use_reentrant:
         _check_reentrant(kwargs, context_fn, debug)
+    elif debug and context_fn is not noop_context_fn:
+        raise ValueError("debug=True is incompatible with non-default context_fn")
     elif determinism_check not in ("default", "none"):
         raise ValueError(
             f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
         )
-    if context_fn is not None:
-        raise NotImplementedError("checkpoint: context_fn is not supported")
+    around_first, around_again = context_fn()
     if not _ops.is_grad_enabled():
         return function(*args, **kwargs)
     places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
@@ -102,10 +108,12 @@ def checkpoint(
             if states is not None:
                 stack.enter_context(fork_rng())
                 _set_random_states(states)
+            stack.enter_context(around_again)
             return call(tensors)
 
     tensors = [args[i] for i in places]
-    out = call(tensors)
+    with around_first:
+        out = call(tensors)
     leaves, shape = tree_flatten(out)
     outputs = _tensors(leaves)
     if not any(y.requires_grad for y in outputs):
@@ -152,7 +160,7 @@ def _check_reentrant(kwargs: dict, context_fn, debug) -> None:
     """What PyTorch's older way refuses, though there is one way here."""
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-    if context_fn is not None or debug is not False:
+    if context_fn is not noop_context_fn or debug is not False:
         raise ValueError(
             "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
         )
