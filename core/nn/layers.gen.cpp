@@ -70,12 +70,12 @@ class Conv1d final : public Module {
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
     DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
-    fan_in = (in_channels / groups) * kernel_size[0];
+    fan_in = (floor_quotient(in_channels, groups)) * kernel_size[0];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({out_channels, in_channels / groups, kernel_size[0]}, dtype, device));
+    register_parameter("weight", empty({out_channels, floor_quotient(in_channels, groups), kernel_size[0]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -120,12 +120,12 @@ class Conv2d final : public Module {
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
     DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
-    fan_in = ((in_channels / groups) * this->kernel_size[0]) * this->kernel_size[1];
+    fan_in = ((floor_quotient(in_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({out_channels, in_channels / groups, this->kernel_size[0], this->kernel_size[1]}, dtype, device));
+    register_parameter("weight", empty({out_channels, floor_quotient(in_channels, groups), this->kernel_size[0], this->kernel_size[1]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -171,12 +171,12 @@ class Conv3d final : public Module {
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
     DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
-    fan_in = (((in_channels / groups) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
+    fan_in = (((floor_quotient(in_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({out_channels, in_channels / groups, this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
+    register_parameter("weight", empty({out_channels, floor_quotient(in_channels, groups), this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -223,11 +223,11 @@ class ConvTranspose1d final : public Module {
     const auto& dtype = options.dtype;
     DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose1d");
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    fan_in = (out_channels / groups) * kernel_size[0];
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = (floor_quotient(out_channels, groups)) * kernel_size[0];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({in_channels, out_channels / groups, kernel_size[0]}, dtype, device));
+    register_parameter("weight", empty({in_channels, floor_quotient(out_channels, groups), kernel_size[0]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -274,11 +274,11 @@ class ConvTranspose2d final : public Module {
     const auto& dtype = options.dtype;
     DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose2d");
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    fan_in = ((out_channels / groups) * this->kernel_size[0]) * this->kernel_size[1];
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = ((floor_quotient(out_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({in_channels, out_channels / groups, this->kernel_size[0], this->kernel_size[1]}, dtype, device));
+    register_parameter("weight", empty({in_channels, floor_quotient(out_channels, groups), this->kernel_size[0], this->kernel_size[1]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -326,11 +326,11 @@ class ConvTranspose3d final : public Module {
     const auto& dtype = options.dtype;
     DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose3d");
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    fan_in = (((out_channels / groups) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = (((floor_quotient(out_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({in_channels, out_channels / groups, this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
+    register_parameter("weight", empty({in_channels, floor_quotient(out_channels, groups), this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -732,7 +732,7 @@ class GroupNorm final : public Module {
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
-    DT_CHECK((num_channels % num_groups) == 0, kValueError, "num_channels (", num_channels, ") must be divisible by num_groups (", num_groups, ")");
+    DT_CHECK((modulo(num_channels, num_groups)) == 0, kValueError, "num_channels (", num_channels, ") must be divisible by num_groups (", num_groups, ")");
     register_parameter("weight", affine ? empty({num_channels}, dtype, device) : Tensor());
     register_parameter("bias", affine && bias ? empty({num_channels}, dtype, device) : Tensor());
     initialize();
@@ -3323,7 +3323,7 @@ Ref<Module> nn_log_softmax(int64_t dim) {
 
 Ref<Module> nn_multihead_attention(int64_t embed_dim, int64_t num_heads, const NnMultiheadAttentionOptions& options) {
   DT_CHECK((embed_dim > 0) && (num_heads > 0), kValueError, "embed_dim and num_heads must be greater than 0, got embed_dim=", embed_dim, " and num_heads=", num_heads, " instead");
-  DT_CHECK((embed_dim % num_heads) == 0, kValueError, "embed_dim must be divisible by num_heads");
+  DT_CHECK((modulo(embed_dim, num_heads)) == 0, kValueError, "embed_dim must be divisible by num_heads");
   return Ref<Module>::adopt(new MultiheadAttention(embed_dim, num_heads, options));
 }
 
