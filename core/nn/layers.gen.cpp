@@ -384,12 +384,12 @@ class BatchNorm1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -398,12 +398,12 @@ class BatchNorm1d final : public Module {
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -453,12 +453,12 @@ class BatchNorm2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -467,12 +467,12 @@ class BatchNorm2d final : public Module {
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
-    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -522,12 +522,12 @@ class BatchNorm3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -536,12 +536,12 @@ class BatchNorm3d final : public Module {
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
-    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -592,11 +592,12 @@ class InstanceNorm1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
@@ -643,11 +644,12 @@ class InstanceNorm2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
+    DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
@@ -694,11 +696,12 @@ class InstanceNorm3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
+    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
+    DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
@@ -2595,11 +2598,11 @@ class RNNCell final : public Module {
     check_inputs(inputs, 1, 2);
     const Tensor& input = inputs[0];
     const Tensor hx = inputs.size() > 1 ? inputs[1] : Tensor();
-    DT_CHECK((nonlinearity == "tanh") || (nonlinearity == "relu"), kValueError, "Unknown nonlinearity: ", nonlinearity);
     const Tensor& weight_ih = state(0);
     const Tensor& weight_hh = state(1);
     const Tensor& bias_ih = state(2);
     const Tensor& bias_hh = state(3);
+    DT_CHECK((nonlinearity == "tanh") || (nonlinearity == "relu"), kValueError, "Unknown nonlinearity: ", nonlinearity);
     return (nonlinearity == "tanh") ? dt::autocast::rnn_tanh_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh) : dt::autocast::rnn_relu_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
   }
 
