@@ -7,34 +7,25 @@ import os
 import sys
 from pathlib import Path
 
-from building import BUILD, run
+from building import BUILD, LIBRARY, run
 
 # gfortran takes the bounds and the length of what is still to be allocated for uninitialized values,
-# and warns that the right side of .and. may not be evaluated.
-WARNINGS = "-Wall -Wextra -Werror -Wno-uninitialized -Wno-maybe-uninitialized"
-# AddressSanitizer's checks by calls: the module takes 9 seconds to compile so, 14 with checks in line.
-CHECKS = "--param=asan-instrumentation-with-call-threshold=0"
-ALL_WARNINGS = f"{WARNINGS} -Wno-function-elimination -Wno-unused-dummy-argument"
+# and warns that the right side of .and. may not be evaluated. AddressSanitizer's checks are calls: the
+# module takes 9 seconds to compile so, 14 with checks in line.
+STRICT = "-g -Wall -Wextra -Werror --param=asan-instrumentation-with-call-threshold=0"
+ODDITIES = "uninitialized maybe-uninitialized function-elimination unused-dummy-argument".split()
 
 
 @functools.cache
-def module(flags: str) -> Path:
-    """The folder of the compiled module."""
-    folder = BUILD / f"fortran{flags.replace('=', '-')}"
-    strict = f"{flags} {WARNINGS} {CHECKS}"
-    run("make", "-C", "wrappers/fortran", f"OUT={folder}", f"CFLAGS={strict}", f"FFLAGS={strict}")
-    return folder
-
-
 def program(*sources: Path, flags: str = "-O1") -> Path:
     """The program of the last source."""
-    folder = module(flags)
+    folder, strict = BUILD / f"fortran{flags.replace('=', '-')}", f"{flags} {STRICT}"
+    fortran = " -Wno-".join([strict, *ODDITIES])
+    run("make", "-C", "wrappers/fortran", f"OUT={folder}", f"CFLAGS={strict}", f"FFLAGS={fortran}")
     out = folder / sources[-1].stem
-    paths = [f"-I{folder}", f"-J{folder}", f"-L{folder}", f"-L{BUILD}", f"-Wl,-rpath,{BUILD}"]
-    compiler = (
-        f"gfortran -std=f2018 -ffree-line-length-none -fopenmp -g {flags} {ALL_WARNINGS}".split()
-    )
-    run(*compiler, *sources, "-o", out, *paths, "-ldumbtorch_fortran", "-ldumbtorch")
+    compiler = f"gfortran -std=f2018 -ffree-line-length-none -fopenmp {fortran} -J{folder}".split()
+    libraries = f"-L{folder} -ldumbtorch_fortran {LIBRARY} -ldumbtorch".split()
+    run(*compiler, *sources, "-o", out, *libraries)
     return out
 
 

@@ -289,9 +289,7 @@ class Fortran(Language):
     top = f"""\
 ! {GENERATED}
 module cases
-  use, intrinsic :: iso_fortran_env, only: int64, real64
   use check
-  use dumbtorch
   implicit none
 contains"""
     around = "\n  subroutine case_{number}()\n{body}\n  end subroutine"
@@ -300,45 +298,38 @@ contains"""
     sizes, reals = "[integer :: {}]", "[real(real64) :: {}]"
     flags = (".false.", ".true.")
     tensor = "a_{}"
-    made = "type(tensor) :: {0}\n{0} = {1}"
+    made = "block\ntype(tensor) :: {0}\n{0} = {1}"
     expected = ("call expect(", ")")
     count, entry = "call expect_true(size({}) == {}, 'size')", "{0}({2})"
     same = "call expect_true({} .eqv. {}, 'the result')"
-    backward = "type(tensor) :: loss\nloss = sum({})\ncall loss%backward()"
+    backward = "block\ntype(tensor) :: loss\nloss = sum({})\ncall loss%backward()"
     grad = "{}%grad()"
     line = staticmethod(Go.line)
     element = staticmethod(fortran.real)
     tells_stories, absent = True, "call expect_true(.not. {}%is_set(), 'absent')"
     braces = "[{}]"
-    operators, assigned = fortran.OPERATORS, "type(tensor) :: result\nresult = {}"
-    loop = ("integer :: i\ndo i = 1, {}", "end do")
+    operators, assigned = fortran.OPERATORS, "block\ntype(tensor) :: result\nresult = {}"
+    loop = ("block\ninteger :: i\ndo i = 1, {}", "end do")
     threads = (("!$omp parallel num_threads({})", "!$omp end parallel"),)
     callbacks_fail = False
     enum = staticmethod(fortran.enum_value)
-    unused = 0  # results that a story has no name for
+    hooks = ""  # procedures of the module beside the cases
 
     def bottom(self, count: int) -> list[str]:
         calls = [f"  call case_{i}()" for i in range(count)]
         head = ["end module", "", "program conformance_test", "  use cases", "  implicit none"]
         return [*head, *calls, "  print '(a)', 'passed'", "end program"]
 
-    def program(self, plan: Plan, calls: list[dict]) -> str:
-        self.hooks: list[str] = []  # procedures of the module beside the cases
-        return super().program(plan, calls)
-
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         lines = [f"current = {self.text(f'{number} {name}')}", *lines]
-        hooks, self.hooks = self.hooks, []
-        return super().frame(number, name, self.ordered(lines)) + "".join(hooks)
+        hooks, self.hooks = self.hooks, ""
+        return super().frame(number, name, self.ordered(lines)) + hooks
 
     @staticmethod
     def ordered(lines: list[str]) -> list[str]:
-        """A declaration begins a block, in which all that follows is."""
-        out = []
-        for line in lines:
-            declares = re.match(r"\w+(\(.*?\))?(, .*)? :: ", line)
-            out += [*["block"] * bool(declares), *line.splitlines()]
-        return [*out, *["end block"] * (out.count("block") - out.count("end block"))]
+        """A declaration has begun a block, in which all that follows is."""
+        lines = "\n".join(lines).splitlines()
+        return lines + ["end block"] * (lines.count("block") - lines.count("end block"))
 
     def inner(self, lines: list[str]) -> list[str]:
         return super().inner(self.ordered(lines))
@@ -354,7 +345,7 @@ contains"""
         return kind.base in ("operand", "scalar") and not isinstance(value, list)
 
     def grouped(self, lines: list[str]) -> list[str]:
-        return ["block", *self.inner(lines), "end block"]
+        return self.ordered(lines)
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         """Errors inside of one end the program."""
@@ -363,12 +354,11 @@ contains"""
         last = [f"{self.tensor.format(hook.results[0].name)} = {back}"] * bool(back)
         lines = [*declared, *self.ordered([*body, *last])]
         head = f"\n\n  subroutine {name}({takes})"
-        self.hooks.append("\n".join([head, *("    " + x for x in lines), "  end subroutine"]))
+        self.hooks += "\n".join([head, *("    " + x for x in lines), "  end subroutine"])
         return []
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
-        self.unused += 1
-        return self.run(c, [x or f"rest_{self.unused}_{i}" for i, x in enumerate(names)], values)
+        return self.run(c, [x or f"rest_{i}" for i, x in enumerate(names)], values)
 
     def equal(self, kind: Kind, got: str, wanted: str) -> list[str]:
         if kind.base in ("f64", "scalar"):
@@ -382,6 +372,19 @@ contains"""
         kind = "character(9) :: " if a.kind.base == "str" else ""
         return f"[{kind}{', '.join(parts)}]" if parts else "[integer ::]"
 
+    def array(self, name: str, dtype: str, shape: list[int], data: list) -> list[str]:
+        kind = {"f": "real({})", "i": "integer({})", "b": "logical"}[dtype[0]]
+        kind, name = kind.format(dtype.replace("float", "real")), self.tensor.format(name)
+        value = ", ".join(self.number(Kind("i64"), x) for x in data)
+        if shape:
+            order = [*range(len(shape), 0, -1)]
+            value = f"reshape([{kind} :: {value}], {shape}, order={order})"
+            kind += f", dimension({str(shape)[1:-1]})"
+        return [f"block\n{kind} :: {name}\n{name} = {value}"]
+
+    def part(self, name: str, start: int, stop: int | None, step: int) -> str:
+        return f"{name}({start + 1}:{stop or 1}:{step})"
+
     def number(self, kind: Kind, value) -> str:
         is_real = isinstance(value, float) or kind.base == "f64"
         wide = "_int64" * (not is_real and abs(value) >= 2**31)
@@ -394,7 +397,7 @@ contains"""
 
     def run(self, c: Call, names: list[str], values: dict[str, str], status=()) -> list[str]:
         kinds = [fortran.declared(r.kind).replace("dt_", "") for r in c.results]
-        lines = [f"{kind} :: {name}" for kind, name in zip(kinds, names, strict=False)]
+        lines = [f"block\n{kind} :: {name}" for kind, name in zip(kinds, names, strict=False)]
         call = self.expression(c, values, names if len(kinds) > 1 else (), status)
         return [*lines, (f"{names[0]} = " if len(kinds) == 1 else "call ") + call]
 

@@ -9,51 +9,45 @@ from __future__ import annotations
 
 import pathlib
 import re
-import textwrap
 
-from .model import Enum, Kind, SchemaError
-from .plan import Call, Class, Hook, Operator, Plan, Result, Slot, reflect
-from .text import GENERATED
+from .model import Enum, Kind
+from .plan import Call, Class, Hook, Operator, Plan, Result, Slot, word
+from .text import GENERATED, comment
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
 
-# An argument's type, and the statement that gives it where dtf_give does not. Integers are of any kind.
-_ANY = ("class(*)", "call give(f, {i}, {x})")
-_OBJECT = ("type(dt_{name})", "call dtf_give(f, {i}, handle_of({x}))")
-_ADDRESS = "call dtf_give(f, {i}, transfer(c_funloc({x}), 0_int64))"
+# An argument's type; integers are of any kind. And how it is given, if not as it lies.
 _ARGUMENTS = {
-    "operand": _ANY, "scalar": _ANY, "tensor": _OBJECT, "handle": _OBJECT, "tensor[]": _OBJECT,
-    "callback": ("procedure(dt_{name})", _ADDRESS), "pointer": ("type(*), dimension(..)",),
-    "i64": ("type(*), dimension(..)",), "i64[]": ("type(*)",), "enum": ("integer",),
-    "f64": ("real(real64)",), "f64[]": ("real(real64)",), "bool": ("logical",), "bool[]": ("logical",),
-    **dict.fromkeys(("str", "str[]", "path", "bytes", "device"), ("character(*)",)),
+    "operand": "class(*)", "scalar": "class(*)", "i64": "type(*), dimension(..)", "i64[]": "type(*)",
+    **dict.fromkeys(("tensor", "tensor[]", "handle"), "type(dt_{name})"), "pointer": "type(*), dimension(..)",
+    "callback": "procedure(dt_{name})", "enum": "integer", "f64": "real(real64)", "f64[]": "real(real64)",
+    "bool": "logical", "bool[]": "logical",
+    **dict.fromkeys(("str", "str[]", "path", "bytes", "device"), "character(*)"),
 }  # fmt: skip
+_GIVEN = {
+    **dict.fromkeys(("operand", "scalar"), "call give(f, {i}, {x})"),
+    **dict.fromkeys(("tensor", "tensor[]", "handle"), "call dtf_give(f, {i}, handle_of({x}))"),
+    "callback": "call dtf_give(f, {i}, transfer(c_funloc({x}), 0_int64))",
+}
 
-# A result's type, or that of what a callback is given, and the statement that takes it from its two words.
-_HELD = ("type(dt_{name})", "call hold({x}, {a})")
-_TEXT = ("character(:), allocatable", "call take_text({x}, {a}, {n})")
-_BITS = "{x} = transfer({a}, {x})"
+# A result's type, or that of what a callback is given, and how it is taken from its two words.
 _LIST = ", allocatable, dimension(:)"
 _RESULTS = {
-    "tensor": _HELD, "handle": _HELD, "str": _TEXT, "device": _TEXT,
-    "i64": ("integer(int64)", "{x} = {a}"), "enum": ("integer", "{x} = int({a})"),
-    "bool": ("logical", "{x} = {a} /= 0"), "pointer": ("type(c_ptr)", _BITS),
-    "f64": ("real(real64)", _BITS), "scalar": ("real(real64)", _BITS),
-    "tensor[]": (f"type(dt_{{name}}){_LIST}", "call take_tensors({x}, {a}, {n})"),
-    "str[]": (f"character(:){_LIST}", "call take_texts({x}, {a}, {n})"),
-    "i64[]": (f"integer(int64){_LIST}", "{x} = words_at({a}, {n})"),
-    "f64[]": (f"real(real64){_LIST}", "{x} = transfer(words_at({a}, {n}), 0d0, {n})"),
+    "tensor": "type(dt_{name})", "handle": "type(dt_{name})", "tensor[]": f"type(dt_{{name}}){_LIST}",
+    "i64": "integer(int64)", "i64[]": f"integer(int64){_LIST}", "f64": "real(real64)", "f64[]": f"real(real64){_LIST}",
+    "scalar": "real(real64)", "enum": "integer", "bool": "logical", "pointer": "type(c_ptr)",
+    "str": "character(:), allocatable", "device": "character(:), allocatable", "str[]": f"character(:){_LIST}",
 }  # fmt: skip
-
-# What a callback gives: its intent, and the statement that gives it back.
-_HANDED = {
-    "tensor": ("inout", "call dtf_give_back(f, [handle_of({x})])"),
-    "tensor[]": (
-        "out",
-        "if (.not. allocated({x})) allocate ({x}(0))\n  call dtf_give_back(f, handle_of({x}))",
-    ),
-    "bool": ("out", "f%results(0) = merge(1, 0, {x})"),
-}
+_TAKEN = {
+    "tensor": "call hold({x}, {a})", "handle": "call hold({x}, {a})",
+    "tensor[]": "allocate ({x}({n}))\n  call hold({x}, words_at({a}, {n}))",
+    "i64": "{x} = {a}", "i64[]": "{x} = words_at({a}, {n})", "f64": "{x} = transfer({a}, {x})",
+    "f64[]": "{x} = transfer(words_at({a}, {n}), 0d0, {n})",
+    "scalar": "{x} = merge(transfer({a}, {x}), real({a}, real64), {n} == scalar_kind_float)",
+    "enum": "{x} = int({a})", "bool": "{x} = {a} /= 0", "pointer": "{x} = transfer({a}, {x})",
+    "str": "call take_text({x}, {a}, {n})", "str[]": "call take_texts({x}, {a}, {n})",
+    "device": "call dtf_name_device(f, {i})\n  call take_text({x}, {a}, {n})",
+}  # fmt: skip
 
 # Python's special methods as Fortran's operators.
 OPERATORS = {
@@ -98,17 +92,15 @@ subroutine dispatch(name, length, f) bind(c, name='dtf_dispatch')
 
 def generate(plan: Plan) -> dict[str, str]:
     types, procedures = (FOLDER / "runtime.f90").read_text().split("\ncontains\n")
-    functions = [c for c in (*plan.calls, *plan.arrays) if not is_method(c)]
-    signs = [o for c in plan.classes for o in c.operators if o.name in OPERATORS]
-    operators = [_operator(o) for o in signs]
-    places = [*enumerate(plan.calls), *enumerate(plan.arrays, len(plan.calls) + 2)]
+    functions = [c.function.name for c in plan.tabled if not is_method(c)]
+    operators = [_operator(o) for c in plan.classes for o in c.operators if o.name in OPERATORS]
     parts = [
         f"! {GENERATED}",
         types,
         *map(_enum, plan.enums),
         *(_class(c, plan) for c in plan.classes),
         *map(_interface, plan.hooks),
-        *(_generic(c.function.name, [f"dt_{c.function.name}"]) for c in functions),
+        *(f"public :: {n}\ninterface {n}\n  procedure dt_{n}\nend interface" for n in functions),
         "public :: " + ", ".join(f"operator({sign})" for sign in sorted({*OPERATORS.values()})),
         *(interface for interface, _ in operators),
         _bridge(),
@@ -117,7 +109,7 @@ def generate(plan: Plan) -> dict[str, str]:
         _GIVE.format("\n  ".join(f"type is ({n})\n    call dtf_give(f, i, x)" for n in _SCALARS)),
         *map(_copies, plan.classes),
         *(procedure for _, procedure in operators),
-        *(_procedure(c, i) for i, c in places),
+        *(_procedure(c, i) for i, c in enumerate(plan.tabled)),
         _dispatch(plan),
         "end module\n",
         "! PyTorch's names, defaults and numbers: docs/fortran.md.",
@@ -142,7 +134,7 @@ def enum_value(e: str, value: str) -> str:
 
 
 def _comment(words: str) -> str:
-    return textwrap.fill(words, 98, initial_indent="! ", subsequent_indent="! ")
+    return comment(words, mark="!")
 
 
 def quoted(words: str) -> str:
@@ -155,18 +147,13 @@ def real(value: float) -> str:
     return f"{mantissa}d{exponent or 0}"
 
 
-def _generic(name: str, procedures: list[str]) -> str:
-    return f"public :: {name}\ninterface {name}\n  procedure {', '.join(procedures)}\nend interface"
-
-
 # ---- declarations
 
 
 def _bridge() -> str:
     """The interfaces of bridge.c's functions."""
-    lines = ["interface"]
-    found = re.findall(r"^(\w+) (dtf_\w+)\((.*)\) {$", (FOLDER / "bridge.c").read_text(), re.M)
-    for back, name, arguments in found:
+    lines, text = ["interface"], (FOLDER / "bridge.c").read_text()
+    for back, name, arguments in re.findall(r"^(\w+) (?!dtt_)(\w+)\((.*)\)(?: {|;)$", text, re.M):
         pairs = [a.removeprefix("const ").rsplit(" ", 1) for a in arguments.split(", ")]
         word = "subroutine" if back == "void" else f"integer(c_{back}) function"
         lines.append(f"{word} {name}({', '.join(x for _, x in pairs)}) bind(c)\n  import")
@@ -181,7 +168,7 @@ def _enum(e: Enum) -> str:
 
 
 def _class(c: Class, plan: Plan) -> str:
-    calls = [x for x in (*plan.calls, *plan.arrays) if x.function.method == c.name]
+    calls = [x for x in plan.tabled if x.function.method == c.name]
     methods = [f"{x.member} => dt_{x.function.name}" for x in calls if is_method(x)]
     bound = "\n".join(f"  procedure :: {m}" for m in methods)
     return f"""\
@@ -220,11 +207,8 @@ end subroutine"""
 def _operator(o: Operator) -> tuple[str, str]:
     """(the interface, the functions behind it)"""
     name = o.call.function.name
-    reflected = f"dt_{name}(a, b)"  # where it takes a number in the first place
-    if o.reflected:
-        reflected = reflect([f"dt_{x.function.name}" for x in o.reflected], "b", "a")
     ways = [("type(dt_tensor)", "class(*)", f"dt_{name}(a, b)")]
-    ways += [(number, "type(dt_tensor)", reflected) for number in _NUMBERS]
+    ways += [(number, "type(dt_tensor)", o.number_first("a", "b", "dt_")) for number in _NUMBERS]
     if len(o.call.required) == 1:
         ways = [("type(dt_tensor)", "", f"dt_{name}(a)")]
     functions = [
@@ -248,70 +232,56 @@ def _procedure(c: Call, index: int) -> str:
     names = ["out"] if is_function else [r.name for r in c.results]
     shown = [s.name for s in c.required] + ([] if is_function else names)
     shown += [s.name for s in c.optional] + ["stat", "errmsg"]
-    word, tail = ("function", " result(out)") if is_function else ("subroutine", "")
+    taken = [_taken(r.kind, n, i) for i, (r, n) in enumerate(zip(c.results, names, strict=True))]
+    what, tail = ("function", " result(out)") if is_function else ("subroutine", "")
     lines = [
-        f"{word} dt_{c.function.name}({', '.join(shown)}){tail}",
+        f"{what} dt_{c.function.name}({', '.join(shown)}){tail}",
         *(_dummy(s, is_method(c) and s is c.slots[0]) for s in c.slots),
         "integer, intent(out), optional :: stat",
         "character(*), intent(inout), optional :: errmsg",
-        *(_result(r, name, is_function) for r, name in zip(c.results, names, strict=True)),
+        *(f"{declared(r.kind)} :: out" if is_function else _out(r.kind, r.name) for r in c.results),
         "type(frame) :: f",
         f"call dtf_begin(f, {index})",
-        *(_given(s, i) for i, s in enumerate(c.slots)),
-        "call tell(dtf_run(f), stat, errmsg)",
-        *(
-            _taken(r.kind, name, i)
-            for i, (r, name) in enumerate(zip(c.results, names, strict=True))
-        ),
+        *(_give(s, i, "present" * s.may_be_absent) for i, s in enumerate(c.slots)),
+        "call run(f, stat, errmsg)",
+        *taken,
         "call dtf_end(f)",
     ]
     about = _comment(f"{c.function.name}: {c.about}")
-    return "\n".join([about, "\n  ".join(lines), f"end {word}"])
-
-
-def _key(kind: Kind) -> str:
-    return kind.base + ("[]" if kind.list else "")
-
-
-def _typed(form: str, kind: Kind) -> str:
-    return form.format(name=kind.name or "tensor")
-
-
-def _may_be_absent(s: Slot) -> bool:
-    return not s.required or s.kind.optional
+    return "\n".join([about, "\n  ".join(lines), f"end {what}"])
 
 
 def _dummy(s: Slot, is_this: bool) -> str:
     """Objects are `in` also where the call writes what is behind them: the variable stays as it is."""
-    if _key(s.kind) not in _ARGUMENTS:
-        raise SchemaError(f"fortran: a value of kind {s.kind.key}")
-    words = [_typed(_ARGUMENTS[_key(s.kind)][0], s.kind)]
-    words[0] = words[0].replace("type(", "class(") if is_this else words[0]
+    kind = word(_ARGUMENTS, s.kind)
+    words = [kind.replace("type(", "class(") if is_this else kind]
     intent = "inout" if s.kind.base == "pointer" and s.written else "in"
     words += [f"intent({intent})"] if s.kind.base != "callback" else []
-    words += ["optional"] if _may_be_absent(s) else []
+    words += ["optional"] if s.may_be_absent else []
     return f"{', '.join(words)} :: {s.name}{'(:)' if s.kind.list else ''}"
 
 
-def _given(s: Slot, i: int) -> str:
-    _, *form = *_ARGUMENTS[_key(s.kind)], "call dtf_give(f, {i}, {x})"
-    return f"if (present({s.name})) " * _may_be_absent(s) + form[0].format(i=i, x=s.name)
+def _give(x: Slot | Result, i: int, asked: str) -> str:
+    """`asked` is the function that says whether it is there, or nothing."""
+    statement = _GIVEN.get(x.kind.given, "call dtf_give(f, {i}, {x})").format(i=i, x=x.name)
+    return f"if ({asked}({x.name})) {statement}" if asked else statement
 
 
 def declared(kind: Kind) -> str:
     """What a variable for a result is, but for its name."""
-    return _typed(_RESULTS[_key(kind)][0], kind)
+    return word(_RESULTS, kind)
 
 
-def _result(r: Result, name: str, is_function: bool) -> str:
-    kind = declared(r.kind)
-    intent = "out" if "type(" not in kind or "allocatable" in kind else "inout"
-    return f"{kind}{'' if is_function else f', intent({intent})'} :: {name}"
+def _out(kind: Kind, name: str) -> str:
+    """The dummy of what comes out. That of one object stays as it is where nothing does."""
+    words = declared(kind)
+    intent = "out" if "type(" not in words or "allocatable" in words else "inout"
+    return f"{words}, intent({intent}) :: {name}"
 
 
 def _taken(kind: Kind, name: str, i: int) -> str:
-    words = {"a": f"f%args({2 * i})", "n": f"f%args({2 * i + 1})"}
-    return _RESULTS[_key(kind)][1].format(x=name, **words)
+    words = {"a": f"f%taken({2 * i})", "n": f"f%taken({2 * i + 1})"}
+    return _TAKEN[kind.given].format(x=name, i=i, **words)
 
 
 # ---- callbacks
@@ -319,12 +289,10 @@ def _taken(kind: Kind, name: str, i: int) -> str:
 
 def hook_dummies(h: Hook, named=str.__str__) -> tuple[str, list[str]]:
     """What a callback of the user's takes and gives: the names, and their declarations."""
-    lines = []
-    for s in h.inputs:
-        kind = declared(s.kind).replace("(:), allocatable", "(*)").replace(", allocatable", "")
-        lines.append(f"{kind}, intent(in) :: {named(s.name)}")
-    for r in h.results:
-        lines.append(f"{declared(r.kind)}, intent({_HANDED[_key(r.kind)][0]}) :: {named(r.name)}")
+    kinds = [declared(s.kind).replace("(:), allocatable", "(*)") for s in h.inputs]
+    kinds = [kind.replace(", allocatable", "") + ", intent(in)" for kind in kinds]
+    lines = [f"{k} :: {named(s.name)}" for k, s in zip(kinds, h.inputs, strict=True)]
+    lines += [_out(r.kind, named(r.name)) for r in h.results]
     return ", ".join(named(x.name) for x in (*h.inputs, *h.results)), lines
 
 
@@ -344,7 +312,8 @@ def _run(h: Hook) -> str:
         "call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)",
         *(_taken(s.kind, s.name, i) for i, s in enumerate(h.inputs)),
         f"call hook({', '.join(v.name for v in values)})",
-        *(_HANDED[_key(r.kind)][1].format(x=r.name) for r in h.results),
+        *(_give(r, 0, "allocated" * r.kind.list) for r in h.results),
+        *["call dtf_give_back(f)"] * len(h.results),
     ]
     return "\n  ".join([*lines, "end block"])
 

@@ -7,8 +7,8 @@ A field's zero value means its default: a number whose default is not 0 is there
 from __future__ import annotations
 
 from . import text
-from .model import Enum, Kind, SchemaError
-from .plan import Call, Class, Hook, Plan, Result, Slot
+from .model import Enum, Kind
+from .plan import Call, Class, Hook, Plan, Result, Slot, word
 from .text import GENERATED
 
 _KEYWORDS = set(
@@ -16,18 +16,19 @@ _KEYWORDS = set(
     "interface map package range return select struct switch type var x err o run options".split()
 )
 _NUMBERS = {"i64": "int", "f64": "float64", "bool": "bool"}
-TAB = "\t"
-_LISTS = {**_NUMBERS, "tensor": "*Tensor", "str": "string"}
-_PLAIN = {
-    **_NUMBERS, "tensor": "*Tensor", "operand": "any", "scalar": "any", "str": "string",
-    "path": "string", "bytes": "[]byte", "device": "Device", "pointer": "uintptr",
+_TYPES = {
+    **_NUMBERS, **{f"{kind}[]": f"[]{name}" for kind, name in _NUMBERS.items()},
+    "tensor": "*Tensor", "tensor[]": "[]*Tensor", "operand": "any", "scalar": "any", "str": "string",
+    "str[]": "[]string", "path": "string", "bytes": "[]byte", "device": "Device", "pointer": "uintptr",
+    "enum": "{Name}", "callback": "{Name}", "handle": "*{Name}",
 }  # fmt: skip
+TAB = "\t"
 
 
 def generate(plan: Plan) -> dict[str, str]:
     parts = [f"// {GENERATED}\n\npackage dumbtorch\n", *map(_enum, plan.enums)]
     parts += [*map(_class, plan.classes), *map(_hook, plan.hooks)]
-    parts += [_function(c, i) for i, c in enumerate(plan.calls)]
+    parts += [_function(c, i) for i, c in enumerate((*plan.calls, *plan.own))]
     return {"wrappers/go/functions.gen.go": "\n".join(parts)}
 
 
@@ -57,15 +58,7 @@ def enum_value(e: str, value: str) -> str:
 
 
 def go_type(kind: Kind) -> str:
-    if kind.list:
-        return "[]" + _LISTS[kind.base]
-    if kind.base in ("enum", "callback"):
-        return text.camel(kind.name)
-    if kind.base == "handle":
-        return "*" + text.camel(kind.name)
-    if kind.base not in _PLAIN:
-        raise SchemaError(f"go: a value of kind {kind.key}")
-    return _PLAIN[kind.base]
+    return word(_TYPES, kind)
 
 
 def is_pointer(s: Slot) -> bool:

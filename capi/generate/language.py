@@ -259,6 +259,13 @@ class Language:
         """A call that fails, with variables of its own."""
         return lines
 
+    def array(self, name: str, dtype: str, shape: list[int], data: list) -> list[str]:
+        """Makes one of the language's own."""
+        return []
+
+    def part(self, name: str, start: int, stop: int | None, step: int) -> str:
+        return name
+
     def device(self, words: str) -> str:
         return self.text(words)
 

@@ -45,7 +45,7 @@ _PROGRAMS: tuple[tuple[str, Language, str, str, str, str], ...] = (
     ),
     (
         "tests/fortran/{s}.f90", Fortran(),
-        f"! {GENERATED}\nprogram {{s}}\n  use check\n  use dumbtorch\n  implicit none",
+        f"! {GENERATED}\nprogram {{s}}\n  use check\n  implicit none",
         "  call try_{one}('{}', {})",
         "contains\n  subroutine try_{one}(row, a_layer)\n    character(*), intent(in) :: row\n"
         "    type(module), intent(in) :: a_layer\n{steps}\n  end subroutine\nend program", "row // {}",

@@ -58,6 +58,11 @@ class Kind:
         element = self.base + ("?" if self.element_optional else "")
         return element + ("[]" if self.list else "") + ("?" if self.optional else "")
 
+    @property
+    def given(self) -> str:
+        """The same of a value that is there."""
+        return self.base + ("[]" if self.list else "")
+
 
 @dataclass(frozen=True)
 class Argument:

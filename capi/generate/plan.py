@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from . import cabi
+from . import cabi, text
 from .cabi import Parameter
 from .model import Argument, Callback, Enum, Function, Handle, Kind, Options, Schema, SchemaError
 
@@ -53,7 +53,24 @@ def reflect(names: Sequence[str], tensor: str, number: str) -> str:
     return f"{names[2]}({text}, {tensor})" if len(names) == 3 else text
 
 
-# Of languages whose arrays are handed over where they lie: wrappers/table/array.h does these without the C API.
+# What wrappers/table does for the languages that call through it: what the C API has in another shape ...
+OWN = (
+    Function(
+        "live_handles",
+        "memory",
+        "How many handles of a kind are not released, which tests use to find leaks; -1 for an unknown kind.",
+        (
+            Argument(
+                "kind",
+                Kind("str", optional=True),
+                '"tensor", ...; without it, all kinds.',
+                has_default=True,
+            ),
+        ),
+        (Argument("count", Kind("i64")),),
+    ),
+)
+# ... and, where arrays of the language are handed over as they lie, what array.h does with them.
 ARRAYS = (
     Function(
         "from_array",
@@ -73,6 +90,15 @@ ARRAYS = (
         method_name="to_array",
     ),
 )
+
+
+def word(words: dict[str, str], kind: Kind) -> str:
+    """What a language calls a kind, of the words that it has by Kind.given: `{name}` is which handle, enum or callback,
+    `{Name}` the same in camel case."""
+    if kind.given not in words:
+        raise SchemaError(f"a language has no word for a value of kind {kind.key}")
+    name = kind.name or "tensor"
+    return words[kind.given].format(name=name, Name=text.camel(name))
 
 
 @dataclass(frozen=True)
@@ -100,6 +126,10 @@ class Slot:
     def required(self) -> bool:
         """It has no default, so it must be given, if only as absent."""
         return not self.argument.has_default
+
+    @property
+    def may_be_absent(self) -> bool:
+        return not self.required or self.kind.optional
 
     @property
     def kept(self) -> bool:
@@ -229,6 +259,12 @@ class Operator:
     call: Call
     reflected: tuple[Call, ...]  # of REFLECTED; none: the call takes a number there, or none
 
+    def number_first(self, number: str, tensor: str, prefix: str = "") -> str:
+        """number OP tensor, for languages that write a call as f(x, y)."""
+        if not self.reflected:
+            return f"{prefix}{self.call.function.name}({number}, {tensor})"
+        return reflect([prefix + c.function.name for c in self.reflected], tensor, number)
+
 
 @dataclass(frozen=True)
 class Class:
@@ -266,6 +302,7 @@ class Hook:
 class Plan:
     schema: Schema
     calls: tuple[Call, ...]
+    own: tuple[Call, ...]
     arrays: tuple[Call, ...]
     classes: tuple[Class, ...]
     namespaces: tuple[Namespace, ...]
@@ -274,8 +311,13 @@ class Plan:
     options: tuple[Options, ...]
 
     @cached_property
+    def tabled(self) -> tuple[Call, ...]:
+        """The functions of wrappers/table, in its order."""
+        return (*self.calls, *self.own, *self.arrays)
+
+    @cached_property
     def by_name(self) -> dict[str, Call]:
-        return {call.function.name: call for call in self.calls}
+        return {call.function.name: call for call in self.tabled}
 
     @cached_property
     def by_place(self) -> dict[tuple[str, str], Call]:
@@ -292,6 +334,7 @@ def lower(schema: Schema) -> Plan:
     return Plan(
         schema=schema,
         calls=calls,
+        own=tuple(_call(schema, f) for f in OWN),
         arrays=tuple(_call(schema, f) for f in ARRAYS),
         classes=tuple(_class(h, calls) for h in schema.handles.values()),
         namespaces=_namespaces(calls),

@@ -394,7 +394,7 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
     match r.kind.key:
         case "tensor":
             given = f.args[0]
-            if f.gives_back:
+            if _may_be_given(f):
                 one = f"{given.name}[0]" if given.kind.list else given.name
                 return [f"out = {call})"], [f"return wrap_or(out, {one})"]
             placed = [
@@ -410,7 +410,8 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
         case "handle":
             return [f"out = {call})"], [f"return {camel(r.kind.name)}.own(out)"]
         case "tensor[]":
-            given = f", {f.args[0].name}" if f.gives_back else ""
+            one = f.args[0].name if f.args[0].kind.list else f"({f.args[0].name},)"
+            given = f", {one}" if _may_be_given(f) else ""
             return [f"out = {call})"], [f"return take_tensors(out{given})"]
         case "str":
             return [f"out = {call})"], ["return take_text(out)"]
@@ -444,6 +445,11 @@ def _result(schema: Schema, f: Function, call: str) -> tuple[list[str], list[str
             before += [f"{INDENT}count = {call}{many}out, count)"]
             return before, ["return take_numbers(out, count)"]
     raise SchemaError(f"python: {f.name}: a result of kind {r.kind.key}")
+
+
+def _may_be_given(f: Function) -> bool:
+    """Whether what comes out is the first argument, a view of it, or one of its list."""
+    return f.gives_back or f.view != ""
 
 
 def _several(schema: Schema, r: Argument, i: int) -> str:

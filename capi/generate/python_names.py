@@ -53,7 +53,7 @@ _NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 def numpy_names(f: Function) -> dict[str, str]:
     """NumPy's names of arguments, which PyTorch takes too: {"dim": "axis"}. An argument that others
     without defaults come after has none: it could not be left out."""
-    if "torch" not in f.namespaces and not f.method:
+    if not {"torch", "linalg"} & {*f.namespaces} and not f.method:
         return {}
     required = [a.name for a in f.args if not a.has_default]
     return {

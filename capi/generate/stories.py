@@ -27,7 +27,11 @@ def told(plan: Plan, language):
             continue
         story = Story(plan, language, name)
         lines = story.lines(story_steps)
-        about = [s for s in story_steps if s.get("wrong") or "loosely" in s or "threads" in s]
+        about = [
+            s
+            for s in story_steps
+            if s.get("wrong") or {"loosely", "nested", "threads", "array"} & s.keys()
+        ]
         if not about or any(map(story.step, about)):
             yield name, lines
 
@@ -55,6 +59,8 @@ class Story:
             return self.call(step)
         if "loosely" in step:
             return self.loosely(step)
+        if "nested" in step:
+            return self.language.nested(step)
         if "scope" in step:
             return self.scope(step)
         if "threads" in step:
@@ -66,6 +72,10 @@ class Story:
         if "less" in step:
             less = f"{self.variable(step['less'])} < {step['than']}"
             return [self.language.same.format(less, self.language.flags[True])]
+        if "array" in step:
+            name, dtype, shape = step["array"], step["dtype"], step["shape"]
+            self.kinds[name] = Kind("f64" if "float" in dtype else "i64", list=bool(shape))
+            return self.language.array(name, dtype, shape, step["data"])
         if "make" in step:
             lines: list[str] = []
             self.language.make(step["make"], step["value"], step["grad"], lines)
@@ -124,6 +134,8 @@ class Story:
         name, k = self.language.tensor.format(value["variable"]), value["entry"]
         if value["variable"] not in self.kinds:
             raise SchemaError(f"the story '{self.name}': there is no '{value['variable']}' yet")
+        if value["part"]:
+            return Expression(self.language.part(name, *value["part"]))
         return Expression(name if k is None else self.language.entry.format(name, k, k + 1))
 
     def value(self, slot: Slot, value, lines: list[str]) -> str:
@@ -172,12 +184,15 @@ class Story:
 
     def scope(self, step: dict) -> list[str]:
         around = self.language.scopes.get(step["scope"])
-        if not around:
+        if not around or (step["raises"] and not self.language.raises):
             return []
         dtype = step["args"].get("dtype")
         word = self.language.enum("dtype", dtype) if dtype else self.language.none
+        error = self.language.text(step["raises"])
         body = self.lines(step["steps"])
-        return [around[0].format(word), *self.language.inner(body), around[1]]
+        body += [self.language.raises.format(error)] if step["raises"] else []
+        lines = [around[0].format(word), *self.language.inner(body), around[1]]
+        return [self.language.fails.format(error, "\n".join(lines))] if step["raises"] else lines
 
 
 class Expression(str):

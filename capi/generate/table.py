@@ -80,7 +80,7 @@ class _Table:
         # An overload comes before the one that leads to it.
         for c in sorted(self.plan.calls, key=lambda c: c.c_name in self.next):
             parts += [self.adapter(c), self.function(c)]
-        for c in self.plan.arrays:
+        for c in (*self.plan.own, *self.plan.arrays):
             parts += [self.adapter(c, f"dtt_{c.member or c.free}"), self.function(c)]
         parts += map(self.operator, self.operators())
         parts += [*self.lists(), self.functions(), self.handles(), self.names()]
@@ -323,9 +323,7 @@ class _Table:
     # ---- names
 
     def functions(self) -> str:
-        rows = [f"  &function_{c.function.name}," for c in self.plan.calls]
-        rows += [f"  &dtt_{name}," for name in _LISTS]
-        rows += [f"  &function_{c.function.name}," for c in self.plan.arrays]
+        rows = [f"  &function_{c.function.name}," for c in self.plan.tabled]
         return "\n".join(["const dtt_function* const dtt_functions[] = {", *rows, "  NULL};\n"])
 
     def handles(self) -> str:
@@ -344,6 +342,7 @@ class _Table:
             for o in c.operators:
                 both = f"operator_{o.call.function.name}"
                 rows += [("operator", c.name, o.name, both if o.reflected else o.call)]
+        rows += [("function", "torch", c.free, c) for c in self.plan.own]
         for n in self.plan.namespaces:
             rows += [("function", n.path, g.name, g.calls[0]) for g in n.functions]
         dtypes = next(e for e in self.plan.enums if e.name == "dtype")

@@ -20,10 +20,10 @@ def constant(name: str) -> str:
     return "k" + camel(name)
 
 
-def comment(text: str, indent: str = "") -> str:
-    """The text as // lines."""
+def comment(text: str, indent: str = "", mark: str = "//") -> str:
+    """The text as lines of comment."""
     lines = textwrap.wrap(text, WIDTH - 3 - len(indent)) or [""]
-    return "\n".join(f"{indent}// {line}" for line in lines)
+    return "\n".join(f"{indent}{mark} {line}" for line in lines)
 
 
 def gated(text: str, since: int) -> str:

@@ -1,6 +1,6 @@
-// Attention without a matrix of all scores (arXiv 2205.14135, 2307.08691): a block of 64 queries,
-// 16 of each warp, meets one block of keys after the other. A warp has the scores and the sums of
-// its rows in registers; the values are fetched while it makes scores, the next keys while it adds
+// Attention without a matrix of all scores (arXiv 2205.14135, 2307.08691): a block of queries, 16
+// of each warp, meets one block of keys after the other. A warp has the scores and the sums of its
+// rows in registers; the values are fetched while it makes scores, the next keys while it adds
 // values.
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/attention_single.h"
@@ -9,9 +9,13 @@
 namespace dt::cuda {
 namespace {
 
-// Keys that are in shared memory at a time.
-template <class Products, int kLength>
-constexpr int kForwardKeys = sizeof(typename Products::Element) == 2 || kLength <= 32 ? 64 : 32;
+// What a block has: warps of queries, keys that are in shared memory at a time, and registers that
+// leave room for so many blocks on a multiprocessor.
+template <int kWarpCount, int kKeyCount, int kBlockCount>
+struct Block {
+  static constexpr int kThreads = 32 * kWarpCount, kRows = kWarpRows * kWarpCount;
+  static constexpr int kKeys = kKeyCount, kBlocks = kBlockCount;
+};
 
 // The largest number among the lanes that share a row, and their sum.
 __device__ __forceinline__ float largest_of_row(float x) {
@@ -63,48 +67,47 @@ __device__ __forceinline__ void weigh(float (&scores)[kTiles][4], RowState& stat
   }
 }
 
-template <class Products, int kLength>
-__global__ void __launch_bounds__(kAttentionThreads)
+template <class Products, int kLength, class Block>
+__global__ void __launch_bounds__(Block::kThreads, Block::kBlocks)
     attention_forward(HeadMatrices<typename Products::Element> y, float* lse,
                       HeadMatrices<const typename Products::Element> query,
                       HeadMatrices<const typename Products::Element> key,
                       HeadMatrices<const typename Products::Element> value, Scoring scoring,
                       int group) {
-  using T = typename Products::Element;
-  constexpr int kKeys = kForwardKeys<Products, kLength>, kPitch = kLength + Products::kPadding;
+  using Piece = typename Products::Piece;
+  using CopyOfKeys = RowCopy<Products, kLength, Block::kKeys, Block::kThreads>;
+  constexpr int kRows = Block::kRows, kKeys = Block::kKeys;
+  constexpr int kPitch = Products::template kPitch<kLength>;
   extern __shared__ __align__(16) unsigned char shared[];
-  T* const queries = reinterpret_cast<T*>(shared);
-  T* const keys = queries + kBlockRows * kPitch;
-  T* const values = keys + kKeys * kPitch;
+  Piece* const queries = reinterpret_cast<Piece*>(shared);
+  Piece* const keys = queries + kRows * kPitch;
+  Piece* const values = keys + kKeys * kPitch;
   // Late queries see most keys of a triangle: they come first.
-  const int first = (gridDim.x - 1 - blockIdx.x) * kBlockRows, h = blockIdx.y, b = blockIdx.z;
-  const int warp_row = threadIdx.x / 32 * 16, end = scoring.last_key(first + kBlockRows);
+  const int first = (gridDim.x - 1 - blockIdx.x) * kRows, h = blockIdx.y, b = blockIdx.z;
+  const int warp_row = threadIdx.x / 32 * kWarpRows, end = scoring.last_key(first + kRows);
   float sums[kLength / 8][4];
   clear(sums);
   RowState state;
   begin_kernel();
-  fetch_rows<Products, kLength, kBlockRows>(queries, query, b, h, first);
-  fetch_rows<Products, kLength, kKeys>(keys, key, b, h / group, 0);
-  close_copies();
+  RowCopy<Products, kLength, kRows, Block::kThreads> all_queries(queries, query, b, h, first);
+  CopyOfKeys first_keys(keys, key, b, h / group, 0);
+  all_queries.end();
+  first_keys.end();
   for (int k = 0; k < end; k += kKeys) {
-    wait_copies<0>();
     __syncthreads();
-    fetch_rows<Products, kLength, kKeys>(values, value, b, h / group, k);
-    close_copies();
+    CopyOfKeys next_values(values, value, b, h / group, k);
     float scores[kKeys / 8][4];
     clear(scores);
     multiply_rows<Products, kLength>(scores, queries + warp_row * kPitch, keys);
     score<false>(scores, scoring, b, h, first + warp_row, k);
     weigh<kKeys / 8, kLength>(scores, state, sums);
-    wait_copies<0>();
+    next_values.end();
     __syncthreads();
-    if (k + kKeys < end) {
-      fetch_rows<Products, kLength, kKeys>(keys, key, b, h / group, k + kKeys);
-      close_copies();
-    }
+    const int next = k + kKeys < end ? k + kKeys : key.rows;  // behind the last: nothing is read
+    CopyOfKeys next_keys(keys, key, b, h / group, next);
     multiply_sums<Products, kLength>(sums, scores, values);
+    next_keys.end();
   }
-  wait_copies<0>();
   float factor[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -118,21 +121,38 @@ __global__ void __launch_bounds__(kAttentionThreads)
   store_sums<kLength>(y, b, h, first + warp_row, sums, factor);
 }
 
-template <class Products, int kLength>
-int32_t run_forward(const dt_stream* stream, const calls::Attention& call) {
+template <class Products, int kLength, class Block>
+int32_t run_blocks(const dt_stream* stream, const calls::Attention& call) {
   using T = typename Products::Element;
-  constexpr int64_t kRows = kBlockRows + 2 * kForwardKeys<Products, kLength>;
-  constexpr int64_t kBytes = kRows * (kLength + Products::kPadding) * int64_t{sizeof(T)};
+  constexpr int64_t kBytes = int64_t{Block::kRows + 2 * Block::kKeys} *
+                             Products::template kPitch<kLength> * sizeof(typename Products::Piece);
   if (resident_blocks(stream->device, 1, kBytes) == 0) return DT_KERNEL_UNSUPPORTED;
-  constexpr auto kKernel = attention_forward<Products, kLength>;
+  constexpr auto kKernel = attention_forward<Products, kLength, Block>;
   if (const int32_t result = allow_shared<kKernel>(stream, kBytes)) return result;
   const dt_view& q = call.query;
-  return launch(stream, kKernel, attention_grid(q.sizes[2], q.sizes[1], q.sizes[0]),
-                kAttentionThreads, kBytes, HeadMatrices<T>(call.y),
+  const dim3 grid(static_cast<unsigned>(divide_up(q.sizes[2], Block::kRows)),
+                  static_cast<unsigned>(q.sizes[1]), static_cast<unsigned>(q.sizes[0]));
+  return launch(stream, kKernel, grid, Block::kThreads, kBytes, HeadMatrices<T>(call.y),
                 call.lse ? static_cast<float*>(call.lse->data) : nullptr, HeadMatrices<const T>(q),
                 HeadMatrices<const T>(call.key), HeadMatrices<const T>(call.value),
                 Scoring(call.mask, call.scale, call.is_causal, q, call.key),
                 static_cast<int>(q.sizes[1] / call.key.sizes[1]));
+}
+
+template <class Products, int kLength>
+int32_t run_forward(const dt_stream* stream, const calls::Attention& call) {
+  constexpr bool kSplits = Products::kPieces > 1 && kLength > 32;
+  if constexpr (kSplits) {
+    // Keys are split once for all queries of a block, which pays where blocks are many.
+    using Large = std::conditional_t<kLength <= 64, Block<8, 32, 2>, Block<8, 64, 1>>;
+    const dt_view& q = call.query;
+    const int64_t full = q.sizes[0] * q.sizes[1] * (q.sizes[2] / Large::kRows);
+    if (full >= 2 * multiprocessors(stream->device)) {
+      const int32_t result = run_blocks<Products, kLength, Large>(stream, call);
+      if (result != DT_KERNEL_UNSUPPORTED) return result;  // some devices have less shared memory
+    }
+  }
+  return run_blocks<Products, kLength, Block<4, kSplits ? 32 : 64, 1>>(stream, call);
 }
 
 }  // namespace

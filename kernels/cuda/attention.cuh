@@ -10,8 +10,7 @@
 
 namespace dt::cuda {
 
-constexpr int kAttentionWarps = 4, kAttentionThreads = 32 * kAttentionWarps;
-constexpr int kBlockRows = 16 * kAttentionWarps;  // a warp has 16 rows
+constexpr int kWarpRows = 16;
 constexpr float kLog2E = 1.44269504f;
 
 // Matrices [batch, head] of rows whose elements are dense.
@@ -98,27 +97,77 @@ struct Scoring {
   }
 };
 
-// Starts to copy rows [first, first + kRows) to shared memory, with zeros in the place of what is
-// not there.
-template <class Products, int kLength, int kRows, class T>
-__device__ __forceinline__ void fetch_rows(typename Products::Element* to, const HeadMatrices<T>& x,
-                                           int b, int h, int first) {
-  constexpr int kPitch = kLength + Products::kPadding;
-  constexpr int kWidth = kPacketWidth<typename Products::Element>, kPackets = kLength / kWidth;
-  for (int i = threadIdx.x; i < kRows * kPackets; i += kAttentionThreads) {
-    const int row = i / kPackets, column = i % kPackets * kWidth;
-    const bool inside = first + row < x.rows;
-    const T* const from = x.at(b, h, inside ? first + row : 0) + column;
-    typename Products::Element* const target = to + row * kPitch + column;
+// Rows [first, first + kRows) on their way to shared memory, with zeros in the place of what is not
+// there: copies that go on by themselves, or packets in registers where numbers are to be split.
+template <class Products, int kLength, int kRows, int kThreads>
+class RowCopy {
+  using Element = typename Products::Element;
+  using Piece = typename Products::Piece;
+  static constexpr int kWidth = kPacketWidth<Element>, kPackets = kLength / kWidth;
+  static constexpr bool kSplits = Products::kPieces > 1;
+  static constexpr int kCount = kRows * kPackets / kThreads;
+  static_assert(kRows * kPackets % kThreads == 0, "each thread has as many");
+
+ public:
+  __device__ __forceinline__ RowCopy(Piece* rows, const HeadMatrices<const Element>& x, int b,
+                                     int h, int first)
+      : rows_(rows) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const int row = number(i) / kPackets, column = number(i) % kPackets * kWidth;
+      const bool inside = first + row < x.rows;
+      const Element* const from = x.at(b, h, inside ? first + row : 0) + column;
+      if constexpr (kSplits) {
+        packet_[i] = read(x, from, inside, column);
+      } else if (x.has_packets) {
+        copy_async<kPacketBytes>(target(i), from, inside && column < x.features);
+      } else {
+        const Packet<Element, kWidth> packet = read(x, from, inside, column);
+        memcpy(target(i), &packet, sizeof packet);
+      }
+    }
+    close_copies();
+  }
+  // After which, and a barrier, all threads can see the rows.
+  __device__ __forceinline__ void end() {
+    wait_copies<0>();
+    if constexpr (kSplits) {
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) {
+        float(&x)[kWidth] = packet_[i].value;
+#pragma unroll
+        for (int p = 0; p < Products::kPieces; ++p) {
+          *reinterpret_cast<uint2*>(target(i) + p * kLength) = {Products::take_piece(x[0], x[1]),
+                                                                Products::take_piece(x[2], x[3])};
+        }
+      }
+    }
+  }
+
+ private:
+  static __device__ __forceinline__ int number(int i) {
+    return threadIdx.x + i * kThreads;
+  }
+  __device__ __forceinline__ Piece* target(int i) const {
+    return rows_ + number(i) / kPackets * Products::template kPitch<kLength> +
+           number(i) % kPackets * kWidth;
+  }
+  static __device__ __forceinline__ Packet<Element, kWidth> read(
+      const HeadMatrices<const Element>& x, const Element* from, bool inside, int column) {
+    Packet<Element, kWidth> packet = {};
     if (x.has_packets) {
-      copy_async<kPacketBytes>(target, from, inside && column < x.features);
+      if (inside && column < x.features) packet = load_packet<kWidth>(from);
     } else {
 #pragma unroll
       for (int k = 0; k < kWidth; ++k)
-        target[k] = inside && column + k < x.features ? from[k] : typename Products::Element(0.0f);
+        if (inside && column + k < x.features) packet.value[k] = from[k];
     }
+    return packet;
   }
-}
+
+  Piece* rows_;
+  Packet<Element, kWidth> packet_[kSplits ? kCount : 1];
+};
 
 // Makes scores of a warp's products of rows, queries from `query` on, with columns, keys from `key`
 // on, or the other way round.
@@ -211,17 +260,12 @@ template <class F>
 int32_t with_products(const dt_stream* stream, const dt_view& query, const dt_view& value,
                       const F& f) {
   if (query.dtype == dtype_of<BFloat16>)
-    return with_length<NarrowProducts<BFloat16>>(query, value, f);
+    return with_length<PieceProducts<BFloat16, 1>>(query, value, f);
   if (query.dtype == dtype_of<Float16>)
-    return with_length<NarrowProducts<Float16>>(query, value, f);
+    return with_length<PieceProducts<Float16, 1>>(query, value, f);
   if ((stream->flags & DT_FLAG_TF32_MATMUL) != 0)
-    return with_length<FloatProducts<false>>(query, value, f);
-  return with_length<FloatProducts<true>>(query, value, f);
-}
-
-inline dim3 attention_grid(int64_t rows, int64_t heads, int64_t batch) {
-  return dim3(static_cast<unsigned>(divide_up(rows, kBlockRows)), static_cast<unsigned>(heads),
-              static_cast<unsigned>(batch));
+    return with_length<PieceProducts<BFloat16, 2>>(query, value, f);
+  return with_length<PieceProducts<BFloat16, 3>>(query, value, f);
 }
 
 }  // namespace dt::cuda

@@ -1,25 +1,29 @@
 // Gradients of attention: with p the weights, which are computed again, o the result and g its
 // gradient,
 //   dv = p^T @ g,  ds = p * (g @ v^T - sum(g * o)),  dq = scale * ds @ k,  dk = scale * ds^T @ q.
-// Nothing is added from two blocks: some have 64 keys, which meet all queries, and some 64 queries,
-// which meet all keys. Both have the same shape: rows that stay, and columns that pass by. They are
-// one kernel, since small problems have too few blocks of either to fill a device.
+// Nothing is added from two blocks: some have a few keys, which meet all queries, and some a few
+// queries, which meet all keys. Both have the same shape: rows that stay, and columns that pass by.
+// They are one kernel, since small problems have too few blocks of either to fill a device.
 #include "kernels/cuda/attention.cuh"
 #include "kernels/cuda/cudnn_attention.h"
 
 namespace dt::cuda {
 namespace {
 
-// Columns that are in shared memory at a time.
-template <class Products, int kLength>
-constexpr int kColumns = std::min((sizeof(typename Products::Element) == 2 ? 4096 : 2048) / kLength,
-                                  kBlockRows);
+// Rows of a block that stay, and columns that are in shared memory at a time. Teams of warps have
+// all of the rows each and share the columns: where few rows fill the memory, these are more warps.
+template <int kRowCount, int kColumnCount, int kTeamCount = 1>
+struct Block {
+  static constexpr int kRows = kRowCount, kColumns = kColumnCount, kTeams = kTeamCount;
+  static constexpr int kTeamThreads = kRows / kWarpRows * 32, kThreads = kTeams * kTeamThreads;
+  static constexpr int kPart = kColumns / kTeams;  // the columns of a team
+};
 
-constexpr int kDeltaLanes = 8, kDeltaRows = kAttentionThreads / kDeltaLanes;
+constexpr int kDeltaThreads = 128, kDeltaLanes = 8, kDeltaRows = kDeltaThreads / kDeltaLanes;
 
 // delta [B,H,M] = the sums of g * y along rows, kDeltaLanes to each.
 template <class T>
-__global__ void __launch_bounds__(kAttentionThreads)
+__global__ void __launch_bounds__(kDeltaThreads)
     attention_delta(float* delta, HeadMatrices<const T> g, HeadMatrices<const T> y) {
   const int row = blockIdx.x * kDeltaRows + threadIdx.x / kDeltaLanes, h = blockIdx.y,
             b = blockIdx.z;
@@ -64,15 +68,32 @@ __device__ __forceinline__ void differentiate_weights(float (&scores)[kTiles][4]
 }
 
 // Starts to copy what a block of queries has of lse, in units of log2(e), and delta.
-template <int kRows, class T>
+template <int kCount, class T>
 __device__ __forceinline__ void load_statistics(float* lse, float* delta,
                                                 const BackwardOperands<T>& in, int b, int h,
                                                 int first) {
   const int64_t at = (int64_t{b} * in.heads + h) * in.scoring.queries + first;
-  for (int i = threadIdx.x; i < kRows; i += kAttentionThreads) {
+  for (int i = threadIdx.x; i < kCount; i += blockDim.x) {
     const bool inside = first + i < in.scoring.queries;
     lse[i] = inside ? in.lse[at + i] * kLog2E : INFINITY;
     delta[i] = inside ? in.delta[at + i] : 0.0f;
+  }
+}
+
+// Adds the other teams' sums to those of the first.
+template <class Block, int kTiles>
+__device__ __forceinline__ void gather_teams(float (&sums)[kTiles][4], float* shared) {
+  const int team = threadIdx.x / Block::kTeamThreads, thread = threadIdx.x % Block::kTeamThreads;
+#pragma unroll
+  for (int other = 1; other < Block::kTeams; ++other) {
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 4 * kTiles; ++i)
+      if (team == other) shared[i * Block::kTeamThreads + thread] = sums[i / 4][i % 4];
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < 4 * kTiles; ++i)
+      if (team == 0) sums[i / 4][i % 4] += shared[i * Block::kTeamThreads + thread];
   }
 }
 
@@ -82,87 +103,108 @@ struct Gradients {
   HeadMatrices<T> query, key, value;
 };
 
-// 64 keys from `first` on, of a head that a group of the queries' heads shares.
-template <class Products, int kLength, class T = typename Products::Element>
+// Keys from `first` on, of a head that a group of the queries' heads shares.
+template <class Products, int kLength, class Block, class T = typename Products::Element,
+          class Piece = typename Products::Piece>
 __device__ __forceinline__ void gradient_of_keys(const Gradients<T>& to,
-                                                 const BackwardOperands<T>& in, T* shared, int b,
-                                                 int shared_head, int first) {
-  constexpr int kWide = kColumns<Products, kLength>, kPitch = kLength + Products::kPadding;
-  T* const keys = shared;
-  T* const values = keys + kBlockRows * kPitch;
-  T* const queries = values + kBlockRows * kPitch;
-  T* const gs = queries + kWide * kPitch;
+                                                 const BackwardOperands<T>& in, Piece* shared,
+                                                 int b, int shared_head, int first) {
+  constexpr int kRows = Block::kRows, kWide = Block::kColumns;
+  constexpr int kPitch = Products::template kPitch<kLength>;
+  using CopyOfRows = RowCopy<Products, kLength, kRows, Block::kThreads>;
+  using CopyOfColumns = RowCopy<Products, kLength, kWide, Block::kThreads>;
+  Piece* const keys = shared;
+  Piece* const values = keys + kRows * kPitch;
+  Piece* const queries = values + kRows * kPitch;
+  Piece* const gs = queries + kWide * kPitch;
   float* const lse = reinterpret_cast<float*>(gs + kWide * kPitch);
   float* const delta = lse + kWide;
-  const int warp_row = threadIdx.x / 32 * 16;
+  const int warp_row = threadIdx.x % Block::kTeamThreads / 32 * kWarpRows;
+  const int part = threadIdx.x / Block::kTeamThreads * Block::kPart;
   const int begin = in.scoring.is_causal ? first / kWide * kWide : 0;
   float key_sums[kLength / 8][4], value_sums[kLength / 8][4];
   clear(key_sums);
   clear(value_sums);
-  fetch_rows<Products, kLength, kBlockRows>(keys, in.key, b, shared_head, first);
-  fetch_rows<Products, kLength, kBlockRows>(values, in.value, b, shared_head, first);
+  {
+    CopyOfRows own_keys(keys, in.key, b, shared_head, first);
+    CopyOfRows own_values(values, in.value, b, shared_head, first);
+    own_keys.end();
+    own_values.end();
+  }
   for (int h = shared_head * in.group; h < (shared_head + 1) * in.group; ++h) {
     for (int q = begin; q < in.scoring.queries; q += kWide) {
       __syncthreads();
-      fetch_rows<Products, kLength, kWide>(queries, in.query, b, h, q);
-      fetch_rows<Products, kLength, kWide>(gs, in.g, b, h, q);
-      close_copies();
+      CopyOfColumns next_queries(queries, in.query, b, h, q);
+      CopyOfColumns next_gs(gs, in.g, b, h, q);
       load_statistics<kWide>(lse, delta, in, b, h, q);
-      wait_copies<0>();
+      next_queries.end();
+      next_gs.end();
       __syncthreads();
-      float scores[kWide / 8][4], slopes[kWide / 8][4];
+      float scores[Block::kPart / 8][4], slopes[Block::kPart / 8][4];
       clear(scores);
       clear(slopes);
-      multiply_rows<Products, kLength>(scores, keys + warp_row * kPitch, queries);
-      multiply_rows<Products, kLength>(slopes, values + warp_row * kPitch, gs);
-      score<true>(scores, in.scoring, b, h, q, first + warp_row);
-      differentiate_weights<true>(scores, slopes, lse, delta);
-      multiply_sums<Products, kLength>(value_sums, scores, gs);
-      multiply_sums<Products, kLength>(key_sums, slopes, queries);
+      multiply_rows<Products, kLength>(scores, keys + warp_row * kPitch, queries + part * kPitch);
+      multiply_rows<Products, kLength>(slopes, values + warp_row * kPitch, gs + part * kPitch);
+      score<true>(scores, in.scoring, b, h, q + part, first + warp_row);
+      differentiate_weights<true>(scores, slopes, lse + part, delta + part);
+      multiply_sums<Products, kLength>(value_sums, scores, gs + part * kPitch);
+      multiply_sums<Products, kLength>(key_sums, slopes, queries + part * kPitch);
     }
   }
-  wait_copies<0>();
+  float* const memory = reinterpret_cast<float*>(shared);
+  gather_teams<Block>(key_sums, memory);
+  gather_teams<Block>(value_sums, memory);
+  if (part != 0) return;
   const float scales[2] = {in.scoring.scale, in.scoring.scale}, ones[2] = {1, 1};
   if (to.key.data) store_sums<kLength>(to.key, b, shared_head, first + warp_row, key_sums, scales);
   if (to.value.data)
     store_sums<kLength>(to.value, b, shared_head, first + warp_row, value_sums, ones);
 }
 
-// 64 queries of a head from `first` on.
-template <class Products, int kLength, class T = typename Products::Element>
+// Queries of a head from `first` on.
+template <class Products, int kLength, class Block, class T = typename Products::Element,
+          class Piece = typename Products::Piece>
 __device__ __forceinline__ void gradient_of_queries(const Gradients<T>& to,
-                                                    const BackwardOperands<T>& in, T* shared, int b,
-                                                    int h, int first) {
-  constexpr int kWide = kColumns<Products, kLength>, kPitch = kLength + Products::kPadding;
-  T* const queries = shared;
-  T* const gs = queries + kBlockRows * kPitch;
-  T* const keys = gs + kBlockRows * kPitch;
-  T* const values = keys + kWide * kPitch;
+                                                    const BackwardOperands<T>& in, Piece* shared,
+                                                    int b, int h, int first) {
+  constexpr int kRows = Block::kRows, kWide = Block::kColumns;
+  constexpr int kPitch = Products::template kPitch<kLength>;
+  using CopyOfRows = RowCopy<Products, kLength, kRows, Block::kThreads>;
+  using CopyOfColumns = RowCopy<Products, kLength, kWide, Block::kThreads>;
+  Piece* const queries = shared;
+  Piece* const gs = queries + kRows * kPitch;
+  Piece* const keys = gs + kRows * kPitch;
+  Piece* const values = keys + kWide * kPitch;
   float* const lse = reinterpret_cast<float*>(values + kWide * kPitch);
-  float* const delta = lse + kBlockRows;
-  const int warp_row = threadIdx.x / 32 * 16, end = in.scoring.last_key(first + kBlockRows);
+  float* const delta = lse + kRows;
+  const int warp_row = threadIdx.x % Block::kTeamThreads / 32 * kWarpRows;
+  const int part = threadIdx.x / Block::kTeamThreads * Block::kPart;
+  const int end = in.scoring.last_key(first + kRows);
   float sums[kLength / 8][4];
   clear(sums);
-  fetch_rows<Products, kLength, kBlockRows>(queries, in.query, b, h, first);
-  fetch_rows<Products, kLength, kBlockRows>(gs, in.g, b, h, first);
-  load_statistics<kBlockRows>(lse, delta, in, b, h, first);
+  CopyOfRows own_queries(queries, in.query, b, h, first);
+  CopyOfRows own_gs(gs, in.g, b, h, first);
+  load_statistics<kRows>(lse, delta, in, b, h, first);
+  own_queries.end();
+  own_gs.end();
   for (int k = 0; k < end; k += kWide) {
     __syncthreads();
-    fetch_rows<Products, kLength, kWide>(keys, in.key, b, h / in.group, k);
-    fetch_rows<Products, kLength, kWide>(values, in.value, b, h / in.group, k);
-    close_copies();
-    wait_copies<0>();
+    CopyOfColumns next_keys(keys, in.key, b, h / in.group, k);
+    CopyOfColumns next_values(values, in.value, b, h / in.group, k);
+    next_keys.end();
+    next_values.end();
     __syncthreads();
-    float scores[kWide / 8][4], slopes[kWide / 8][4];
+    float scores[Block::kPart / 8][4], slopes[Block::kPart / 8][4];
     clear(scores);
     clear(slopes);
-    multiply_rows<Products, kLength>(scores, queries + warp_row * kPitch, keys);
-    multiply_rows<Products, kLength>(slopes, gs + warp_row * kPitch, values);
-    score<false>(scores, in.scoring, b, h, first + warp_row, k);
+    multiply_rows<Products, kLength>(scores, queries + warp_row * kPitch, keys + part * kPitch);
+    multiply_rows<Products, kLength>(slopes, gs + warp_row * kPitch, values + part * kPitch);
+    score<false>(scores, in.scoring, b, h, first + warp_row, k + part);
     differentiate_weights<false>(scores, slopes, lse + warp_row, delta + warp_row);
-    multiply_sums<Products, kLength>(sums, slopes, keys);
+    multiply_sums<Products, kLength>(sums, slopes, keys + part * kPitch);
   }
-  wait_copies<0>();
+  gather_teams<Block>(sums, reinterpret_cast<float*>(shared));
+  if (part != 0) return;
   const float scales[2] = {in.scoring.scale, in.scoring.scale};
   store_sums<kLength>(to.query, b, h, first + warp_row, sums, scales);
 }
@@ -173,23 +215,23 @@ struct GradientBlocks {
   int of_keys, of_queries;
 };
 
-template <class Products, int kLength, class T = typename Products::Element>
-__global__ void __launch_bounds__(kAttentionThreads)
+template <class Products, int kLength, class Block, class T = typename Products::Element>
+__global__ void __launch_bounds__(Block::kThreads)
     attention_gradients(Gradients<T> to, BackwardOperands<T> in, GradientBlocks blocks) {
   extern __shared__ __align__(16) unsigned char shared[];
-  T* const memory = reinterpret_cast<T*>(shared);
+  auto* const memory = reinterpret_cast<typename Products::Piece*>(shared);
   int block = static_cast<int>(blockIdx.x);
   const int b = static_cast<int>(blockIdx.y);
   begin_kernel();
   if (block < blocks.of_keys) {
     const int head = block / blocks.per_shared_head, number = block % blocks.per_shared_head;
-    gradient_of_keys<Products, kLength>(to, in, memory, b, head, number * kBlockRows);
+    gradient_of_keys<Products, kLength, Block>(to, in, memory, b, head, number * Block::kRows);
   } else {
     block -= blocks.of_keys;
     // Late queries see most keys of a triangle: they come first.
     const int head = block / blocks.per_head, number = block % blocks.per_head;
-    gradient_of_queries<Products, kLength>(to, in, memory, b, head,
-                                           (blocks.per_head - 1 - number) * kBlockRows);
+    gradient_of_queries<Products, kLength, Block>(to, in, memory, b, head,
+                                                  (blocks.per_head - 1 - number) * Block::kRows);
   }
 }
 
@@ -200,14 +242,14 @@ HeadMatrices<T> matrices_or_none(const dt_view* v, const dt_view& like) {
   return matrices;
 }
 
-template <class Products, int kLength>
-int32_t run_backward(const dt_stream* stream, const calls::AttentionBackward& call) {
+template <class Products, int kLength, class Block>
+int32_t run_blocks(const dt_stream* stream, const calls::AttentionBackward& call) {
   using T = typename Products::Element;
-  constexpr int kWide = kColumns<Products, kLength>;
-  constexpr int64_t kBytes =
-      2 * (kBlockRows + kWide) * (kLength + Products::kPadding) * int64_t{sizeof(T)} +
-      2 * kBlockRows * int64_t{sizeof(float)};
-  static_assert(kWide <= kBlockRows, "lse and delta have room");
+  constexpr int kRows = Block::kRows, kWide = Block::kColumns;
+  constexpr int64_t kBytes = 2 * (kRows + kWide) * Products::template kPitch<kLength> *
+                                 int64_t{sizeof(typename Products::Piece)} +
+                             2 * kRows * int64_t{sizeof(float)};
+  static_assert(kWide <= kRows, "lse and delta have room");
   if (resident_blocks(stream->device, 1, kBytes) == 0) return DT_KERNEL_UNSUPPORTED;
   const dt_view &q = call.query, &k = call.key;
   const int64_t batch = q.sizes[0], heads = q.sizes[1], shared_heads = k.sizes[1];
@@ -223,21 +265,36 @@ int32_t run_backward(const dt_stream* stream, const calls::AttentionBackward& ca
                                   static_cast<int>(heads / shared_heads)};
   const dim3 rows(static_cast<unsigned>(divide_up(q.sizes[2], kDeltaRows)),
                   static_cast<unsigned>(heads), static_cast<unsigned>(batch));
-  const int32_t result = launch(stream, attention_delta<T>, rows, kAttentionThreads, 0, delta, in.g,
+  const int32_t result = launch(stream, attention_delta<T>, rows, kDeltaThreads, 0, delta, in.g,
                                 HeadMatrices<const T>(call.y));
   if (result != DT_KERNEL_OK) return result;
   const Gradients<T> to = {matrices_or_none<T>(call.gquery, q), matrices_or_none<T>(call.gkey, k),
                            matrices_or_none<T>(call.gvalue, call.value)};
-  GradientBlocks blocks = {static_cast<int>(divide_up(k.sizes[2], kBlockRows)),
-                           static_cast<int>(divide_up(q.sizes[2], kBlockRows))};
+  GradientBlocks blocks = {static_cast<int>(divide_up(k.sizes[2], kRows)),
+                           static_cast<int>(divide_up(q.sizes[2], kRows))};
   if (call.gkey || call.gvalue)
     blocks.of_keys = blocks.per_shared_head * static_cast<int>(shared_heads);
   if (call.gquery) blocks.of_queries = blocks.per_head * static_cast<int>(heads);
-  constexpr auto kKernel = attention_gradients<Products, kLength>;
+  constexpr auto kKernel = attention_gradients<Products, kLength, Block>;
   if (const int32_t code = allow_shared<kKernel>(stream, kBytes)) return code;
   const dim3 grid(static_cast<unsigned>(blocks.of_keys + blocks.of_queries),
                   static_cast<unsigned>(batch));
-  return launch(stream, kKernel, grid, kAttentionThreads, kBytes, to, in, blocks);
+  return launch(stream, kKernel, grid, Block::kThreads, kBytes, to, in, blocks);
+}
+
+template <class Products, int kLength>
+int32_t run_backward(const dt_stream* stream, const calls::AttentionBackward& call) {
+  constexpr int kPieces = Products::kPieces;
+  if constexpr (kPieces == 1 || kLength <= 32) {
+    return run_blocks<Products, kLength, Block<64, kLength <= 64 ? 64 : 32>>(stream, call);
+  } else {
+    // Columns are split once for all rows of a block. Some devices have less shared memory.
+    using Large =
+        std::conditional_t<kPieces == 3 && (kLength > 64), Block<64, 64, 2>, Block<128, 64>>;
+    const int32_t result = run_blocks<Products, kLength, Large>(stream, call);
+    if (result != DT_KERNEL_UNSUPPORTED) return result;
+    return run_blocks<Products, kLength, Block<32, 32>>(stream, call);
+  }
 }
 
 }  // namespace

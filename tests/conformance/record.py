@@ -357,7 +357,7 @@ def record_losses(record: Recorder) -> None:
     )
 
 
-def items(index: str, tensors: list[torch.Tensor]):
+def items_of(index: str, tensors: list[torch.Tensor]):
     """The items of Python's brackets for the text that other languages give."""
 
     class Brackets:
@@ -370,11 +370,11 @@ def items(index: str, tensors: list[torch.Tensor]):
 
 
 def at(input, index, tensors=()):
-    return input[items(index, tensors)]
+    return input[items_of(index, tensors)]
 
 
 def set_at(input, index, value, tensors=()):
-    input[items(index, tensors)] = value
+    input[items_of(index, tensors)] = value
     return input
 
 
@@ -427,9 +427,8 @@ def record_indexing(record: Recorder) -> None:
 
 
 def brackets(items):
-    """What stands in brackets: [start, stop, step] is a slice, and text is ... or None."""
-    words = {"...": ..., "None": None}
-    parts = [words.get(x, x) if isinstance(x, str) else x for x in items]
+    """What stands in brackets: [start, stop, step] is a slice, and text is Python's."""
+    parts = [items_of(x, []) if isinstance(x, str) else x for x in items]
     parts = [slice(*[*x, None, None, None][:3]) if isinstance(x, list) else x for x in parts]
     return parts[0] if len(parts) == 1 else tuple(parts)
 
@@ -469,6 +468,7 @@ def record_brackets(record: Recorder) -> None:
         [[1, None]],
         ["..."],
         ["None"],
+        ["1, 1:"],
         [1, [1, None]],
         [1, 2],
         [[], [1, 3], [None, None, 3]],

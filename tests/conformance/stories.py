@@ -13,6 +13,11 @@ def call(fn, *names, error="", wrong="", **args):
     return {"call": fn, "names": names, "args": args, "error": error, "wrong": wrong}
 
 
+def wrong(name, error, fn, /, **args):
+    """A call of which an argument is of no kind that fits."""
+    return call(fn, error=error, wrong=name, **args)
+
+
 def loosely(fn, *values, error="", **named):
     """result = fn(values, named), with what has a default given by position, or what is required by name, as only
     languages allow that learn what is given while they run."""
@@ -24,6 +29,12 @@ def tensor(name, data, shape=None, dtype="float32", grad=False):
     return {"make": name, "value": value, "grad": grad}
 
 
+def array(name, data, shape=None, dtype="float64"):
+    """One of the language's own, if it has some whose elements have kinds; the last index is the fastest here."""
+    shape = [len(data)] if shape is None else shape
+    return {"array": name, "data": data, "shape": shape, "dtype": dtype}
+
+
 def same(name, value):
     return {"same": v(name) if isinstance(name, str) else name, "value": value}
 
@@ -32,9 +43,14 @@ def is_tensor(name, data, shape=None, dtype="float32"):
     return same(name, tensor("", data, shape, dtype)["value"])
 
 
-def scope(kind, *steps, **args):
-    """Steps within no_grad or autocast: what they name is theirs."""
-    return {"scope": kind, "args": args, "steps": steps}
+def nested(data, error):
+    """A list of lists that makes no tensor."""
+    return {"nested": data, "named": {}, "error": error}
+
+
+def scope(kind, *steps, raises="", **args):
+    """Steps within no_grad or autocast, of which the last one may be an error: what they name is theirs."""
+    return {"scope": kind, "args": args, "steps": steps, "raises": raises}
 
 
 def repeat(count, *steps):
@@ -50,9 +66,9 @@ def less(name, than):
     return {"less": v(name), "than": than}
 
 
-def v(name, entry=None):
-    """A variable, or an entry of a list."""
-    return {"variable": name, "entry": entry}
+def v(name, entry=None, part=None):
+    """A variable, an entry of a list, or a part of an array: (start, stop, step)."""
+    return {"variable": name, "entry": entry, "part": part}
 
 
 def function(*steps, gives=None, raises=""):
@@ -96,25 +112,14 @@ STORIES = {
             error="output_ratio must be between 0 and 1",
         ),
         call("nn_linear", "linear", in_features=2, out_features=2),
-        call(
-            "module_cuda",
-            self=v("linear"),
-            device="cpu",
-            error="cuda: Invalid device, must be cuda device",
-        ),
+        call("module_cuda", self=v("linear"), device="cpu", error="cuda: Invalid device, must be"),
         call(
             "at",
             input=v("x"),
             index="2",
             error="index 2 is out of bounds for dimension 0 with size 2",
         ),
-        call(
-            "set_at",
-            input=v("x"),
-            index="9",
-            value=1,
-            error="index 9 is out of bounds for dimension 0 with size 2",
-        ),
+        call("set_at", input=v("x"), index="9", value=1, error="index 9 is out of bounds for"),
         call("at", input=v("x"), index="a:", error="'a:' is no index"),
         call("autocast_begin", device_type="cpu", dtype="float64", error="float64"),
     ],
@@ -122,79 +127,41 @@ STORIES = {
         ONES,
         call("nn_sequential", "net"),
         call("optim_sgd", "sgd", params=[v("x")]),
-        call(
-            "sum",
-            input=v("x"),
-            dim=[1.5],
-            wrong="dim",
-            error="sum: 'dim' must be a list of integers",
-        ),
+        wrong("dim", "sum: 'dim' must be a list of integers", "sum", input=v("x"), dim=[1.5]),
         call("zeros", size=2, wrong="size", error="zeros: 'size' must be a list of integers"),
-        call(
+        wrong("dtype", "zeros: 'dtype' has no value 'float'", "zeros", size=[1], dtype="float"),
+        wrong(
+            "dtype",
+            "'dtype' has an embedded null character",
             "zeros",
             size=[1],
-            dtype="float",
-            wrong="dtype",
-            error="zeros: 'dtype' has no value 'float'",
-        ),
-        call(
-            "zeros",
-            size=[1],
-            dtype="float32\0",
-            wrong="dtype",
-            error="'dtype' has an embedded null character",
+            dtype="float32\x00",
         ),
         call("zeros", size=[1], dtype=7, wrong="dtype", error="zeros: 'dtype' must be a string"),
-        call(
-            "zeros", size=[1], device="gpu", wrong="device", error="at start of device string: gpu"
-        ),
+        wrong("device", "at start of device string: gpu", "zeros", size=[1], device="gpu"),
         call("zeros", size=[1], device=1, wrong="device", error="zeros: 'device' must be a string"),
-        call(
+        wrong(
+            "dim",
+            "narrow: 'dim' must be an integer",
             "narrow",
             input=v("x"),
             dim=[0],
             start=0,
             length=1,
-            wrong="dim",
-            error="narrow: 'dim' must be an integer",
         ),
-        call(
-            "select",
-            input=v("x"),
-            dim=0.5,
-            index=0,
-            wrong="dim",
-            error="select: 'dim' must be an integer",
+        wrong("dim", "select: 'dim' must be an integer", "select", input=v("x"), dim=0.5, index=0),
+        wrong("dim", "select: 'dim' must be an integer", "select", input=v("x"), dim=True, index=0),
+        wrong(
+            "fill_value", "full: 'fill_value' must be a number", "full", size=[2], fill_value=v("x")
         ),
-        call(
-            "select",
-            input=v("x"),
-            dim=True,
-            index=0,
-            wrong="dim",
-            error="select: 'dim' must be an integer",
-        ),
-        call(
-            "full",
-            size=[2],
-            fill_value=v("x"),
-            wrong="fill_value",
-            error="full: 'fill_value' must be a number",
-        ),
-        call(
-            "add",
-            input=v("x"),
-            other="1",
-            wrong="other",
-            error="add: 'other' must be a tensor or a number",
-        ),
-        call(
+        wrong("other", "add: 'other' must be a tensor or a number", "add", input=v("x"), other="1"),
+        wrong(
+            "value",
+            "'value' must be a tensor or a number",
             "set_at",
             input=v("x"),
             index="0",
             value=[1, 2],
-            wrong="value",
-            error="'value' must be a tensor or a number",
         ),
         *(
             call("at", input=v("x"), index=index, wrong="index", error=error)
@@ -206,59 +173,29 @@ STORIES = {
             )
         ),
         call("relu", input=2, wrong="input", error="relu: 'input' must be tensor"),
-        call(
-            "cat",
-            tensors=[v("x"), 1],
-            wrong="tensors",
-            error="cat: 'tensors' must be a list of tensors",
-        ),
-        call(
-            "cat", tensors=v("x"), wrong="tensors", error="cat: 'tensors' must be a list of tensors"
-        ),
+        wrong("tensors", "cat: 'tensors' must be a list of tensors", "cat", tensors=[v("x"), 1]),
+        wrong("tensors", "cat: 'tensors' must be a list of tensors", "cat", tensors=v("x")),
         call("from_bools", data=[1, 0], wrong="data", error="'data' must be a list of booleans"),
-        call(
+        wrong(
+            "scale_factor",
+            "'scale_factor' must be a list of numbers",
             "interpolate",
             input=v("x"),
             scale_factor=["2"],
-            wrong="scale_factor",
-            error="'scale_factor' must be a list of numbers",
         ),
-        call(
-            "module_append",
-            self=v("net"),
-            child=v("x"),
-            wrong="child",
-            error="'child' must be module",
-        ),
-        call(
-            "optimizer_set",
-            self=v("sgd"),
-            name=1,
-            value=0.5,
-            wrong="name",
-            error="'name' must be a string",
-        ),
-        call(
+        wrong("child", "'child' must be module", "module_append", self=v("net"), child=v("x")),
+        wrong("name", "'name' must be a string", "optimizer_set", self=v("sgd"), name=1, value=0.5),
+        wrong(
+            "value",
+            "'value' must be a number",
             "optimizer_set",
             self=v("sgd"),
             name="lr",
             value="1",
-            wrong="value",
-            error="'value' must be a number",
         ),
-        call(
-            "sum",
-            input=v("x"),
-            keepdim=1,
-            wrong="keepdim",
-            error="sum: 'keepdim' must be true or false",
-        ),
-        call(
-            "load_safetensors",
-            path="x",
-            progress=1,
-            wrong="progress",
-            error="'progress' must be a function",
+        wrong("keepdim", "sum: 'keepdim' must be true or false", "sum", input=v("x"), keepdim=1),
+        wrong(
+            "progress", "'progress' must be a function", "load_safetensors", path="x", progress=1
         ),
     ],
     "arguments by position and by name": [
@@ -308,6 +245,10 @@ STORIES = {
         ),
         is_tensor("twice", [1, 1, 2, 2, 1, 1, 2, 2], [1, 1, 2, 4]),
     ],
+    "lists of lists that make no tensor": [
+        nested([[], [1, 2]], "expected sequence of length 0 at dim 1 (got 2)"),
+        nested(["x"], "tensor: an element is a string"),
+    ],
     "numbers keep their kind": [
         call("full", "big", size=[1], fill_value=2**40 + 1),
         call("tensor_item", "integer", input=v("big")),
@@ -328,6 +269,48 @@ STORIES = {
         call("cat", "all", tensors=[v("parts", k) for k in range(40)]),
         call("to_ints", "first", input=v("all")),
         same("first", list(range(80))),
+    ],
+    # A tensor of an array is a copy, in its order.
+    "arrays": [
+        array("matrix", [1, 3, 5, 2, 4, 6], [2, 3], "float32"),
+        call("from_array", "x", array=v("matrix")),
+        is_tensor("x", [1, 3, 5, 2, 4, 6], [2, 3]),
+        call("tensor_stride", "strides", input=v("x")),
+        same("strides", [1, 2]),
+        call("mul_", input=v("x"), other=2),
+        call("from_array", "again", array=v("matrix")),
+        is_tensor("again", [1, 3, 5, 2, 4, 6], [2, 3]),
+        array("twice", [0] * 6, [2, 3]),
+        call("tensor_to_array", input=v("x"), array=v("twice")),
+        call("from_array", "doubled", array=v("twice")),
+        is_tensor("doubled", [2, 6, 10, 4, 8, 12], [2, 3], "float64"),
+        array("wide", list(range(48)), [4, 2, 3, 2]),
+        call("from_array", "four", array=v("wide")),
+        is_tensor("four", list(range(48)), [4, 2, 3, 2], "float64"),
+        array("none", [], [2, 0], "float32"),
+        call("from_array", "empty", array=v("none")),
+        is_tensor("empty", [], [2, 0]),
+        array("bytes", [1, -2], dtype="int8"),
+        call("from_array", "small", array=v("bytes")),
+        is_tensor("small", [1, -2], dtype="int8"),
+        array("short", [8, -300], dtype="int16"),
+        call("from_array", "pair", array=v("short")),
+        is_tensor("pair", [8, -300], dtype="int16"),
+        array("vector", [1, 2, 3, 4, 5, 6], dtype="int32"),
+        call("from_array", "odd", array=v("vector", part=(1, 6, 2))),
+        is_tensor("odd", [2, 4, 6], dtype="int32"),
+        call("tensor_to_array", input=v("pair"), array=v("vector", part=(3, 6, 2))),
+        same("vector", [1, 2, 3, 8, 5, -300]),
+        array("long", [8589934592], [], "int64"),
+        call("from_array", "one", array=v("long")),
+        is_tensor("one", [8589934592], [], "int64"),
+        array("number", [0], [], "int64"),
+        call("tensor_to_array", input=v("one"), array=v("number")),
+        same("number", 8589934592),
+        call("from_array", array=v("vector", part=(5, None, -1)), error="negative"),
+        call("tensor_to_array", input=v("x"), array=v("short"), error="shape"),
+        array("truths", [True], dtype="bool"),
+        call("from_array", array=v("truths"), error="of reals of 4 or 8 bytes, or of integers"),
     ],
     "gradients": [
         tensor("x", [1, 2], grad=True),
@@ -369,6 +352,7 @@ STORIES = {
             call("tensor_requires_grad", "recorded", input=v("y")),
             same("recorded", False),
         ),
+        scope("no_grad", raises="stop"),
         call("is_grad_enabled", "again"),
         same("again", True),
         scope(
@@ -383,8 +367,12 @@ STORIES = {
             is_tensor("short", [7, 10, 15, 22], [2, 2], "bfloat16"),
             dtype=None,
         ),
+        scope("autocast", dtype=None, raises="stop"),
         call("mm", "full", input=v("x"), mat2=v("x")),
         is_tensor("full", [7, 10, 15, 22], [2, 2]),
+        call("current_stream", "stream", device="cpu"),
+        call("stream_native", "native", self=v("stream")),
+        same("native", 0),
     ],
     "hooks": [
         tensor("x", [2, 3], grad=True),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dumbtorch
 import pytest
-from building import BUILD, ROOT, run
+from building import BUILD, LIBRARY, ROOT, run
 from fortran_program import program as fortran_program
 from go.test_go import LINKED
 from layer_rows import LAYERS, MANY_OUTPUTS, identity, make, results_of
@@ -21,7 +21,8 @@ files = pytest.importorskip("safetensors.torch")
 MODULE = BUILD / "lua5.4" / "dumbtorch.so"
 USER_FLAGS = [
     *("-I.", "-Icapi/include", "-Iwrappers/c", "-Iwrappers/cpp"),
-    *(f"-L{BUILD}", f"-Wl,-rpath,{BUILD}", "-ldumbtorch"),
+    *LIBRARY.split(),
+    "-ldumbtorch",
 ]
 
 NEEDS_LUA = pytest.mark.skipif(

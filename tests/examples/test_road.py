@@ -18,7 +18,7 @@ from types import ModuleType
 
 import dumbtorch
 import pytest
-from building import BUILD, ROOT, run
+from building import BUILD, ROOT, needs, run
 from dumbtorch.safetensors import load_file, save_file
 
 PYTHON = ROOT / "examples" / "python"
@@ -202,7 +202,7 @@ def test_surrogate(tmp_path):
     assert float(printed[-1].split()[-1]) < 0.5
 
 
-@pytest.mark.skipif(not shutil.which("gfortran"), reason="gfortran is not installed")
+@needs("gfortran")
 def test_surrogate_in_fortran(tmp_path):
     source = ROOT / "examples" / "fortran" / "surrogate.f90"
     printed = run(sys.executable, ROOT / "tests/fortran_program.py", source, 30, tmp_path)

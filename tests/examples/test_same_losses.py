@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from building import BUILD, ROOT
+from building import BUILD, LIBRARY, ROOT
 
 FASHION = Path(os.environ.get("DATA") or "/usr/share/datasets/fashion-mnist")
 DEVICE = os.environ.get("DT_TEST_DEVICE", "cpu")
@@ -32,7 +32,7 @@ def programs(name: str) -> dict[str, list[str]]:
 def output(language: str, command: list[str], *arguments: object) -> str:
     environment = os.environ | {
         "LUA_CPATH": f"{BUILD}/{language}/?.so;;",
-        "CGO_LDFLAGS": f"-L{BUILD} -Wl,-rpath,{BUILD}",
+        "CGO_LDFLAGS": LIBRARY,
     }
     result = subprocess.run(
         [*command, *map(str, arguments)], capture_output=True, text=True, env=environment

@@ -1,6 +1,6 @@
 ! Comparing the results of calls: what conformance_test.f90 and wrapper_test.f90 are made of.
 module check
-  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use dumbtorch
   implicit none
 

@@ -1,23 +1,20 @@
 """The Go package: its own tests (`go test`), what `go vet` and gofmt think of it."""
 
-import shutil
 import zlib
 
 import pytest
-from building import BUILD, FAKE_DEVICES, ROOT, run
+from building import FAKE_DEVICES, LIBRARY, ROOT, needs, run
 
 # Go compiles again what has changed in a package's own folder: of the table it has to be told.
 TABLE = zlib.crc32(b"".join(p.read_bytes() for p in sorted((ROOT / "wrappers/table").iterdir())))
 LINKED = {
-    "CGO_LDFLAGS": f"-L{BUILD} -Wl,-rpath,{BUILD}",
+    "CGO_LDFLAGS": LIBRARY,
     "CGO_CFLAGS": f"-O2 -DTABLE={TABLE}",
     "GOFLAGS": "-count=1",
     "GOPROXY": "off",
 }
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("go"), reason="Go is not installed (make test LANGUAGES=all installs it)"
-)
+pytestmark = needs("go")
 
 
 @pytest.mark.parametrize("folder", ["wrappers/go", "tests/go", "examples/go"])

@@ -2197,7 +2197,7 @@ end)();
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
-  local result = x[{1, {1, false}}]
+  local result = x["1, 1:"]
   check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
@@ -2205,11 +2205,19 @@ end)();
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
+  local result = x[{1, {1, false}}]
+  check.tensor(result, "float32", {2, 4}, {-0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
+end)();
+
+(function() -- 220 brackets
+  local x = dt.from_numbers(
+    {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
+    {size = {2, 3, 4}, dtype = "float32"})
   local result = x[{1, 2}]
   check.tensor(result, "float32", {4}, {2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 220 brackets
+(function() -- 221 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2217,7 +2225,7 @@ end)();
   check.tensor(result, "float32", {2, 2, 2}, {1.75, 1.25, -0.75, -1.25, -0.25, -0.75, 2.75, 2.25})
 end)();
 
-(function() -- 221 brackets
+(function() -- 222 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2225,7 +2233,7 @@ end)();
   check.tensor(result, "float32", {1, 3, 2}, {0.25, 3.75, 3.25, 1.25, 0.75, -1.25})
 end)();
 
-(function() -- 222 brackets
+(function() -- 223 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2233,7 +2241,7 @@ end)();
   check.tensor(result, "float32", {1, 3}, {2.25, -0.25, 2.75})
 end)();
 
-(function() -- 223 brackets
+(function() -- 224 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2243,7 +2251,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 224 brackets
+(function() -- 225 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2254,7 +2262,7 @@ end)();
     {2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 225 brackets
+(function() -- 226 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2264,7 +2272,7 @@ end)();
   check.tensor(result, "float32", {2, 2}, {0.25, 0.75, 3.75, -1.25})
 end)();
 
-(function() -- 226 brackets
+(function() -- 227 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2274,7 +2282,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 227 brackets
+(function() -- 228 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2287,7 +2295,7 @@ end)();
     {-1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0, 0.25, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.75, -1.25, 0.0})
 end)();
 
-(function() -- 228 brackets
+(function() -- 229 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2298,7 +2306,7 @@ end)();
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75, -1.25, 2.25, 0.25, 3.75})
 end)();
 
-(function() -- 229 brackets
+(function() -- 230 brackets
   local x = dt.from_numbers(
     {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25},
     {size = {2, 3, 4}, dtype = "float32"})
@@ -2308,101 +2316,101 @@ end)();
     {2.5, 2.25, 2.5, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.5, 0.25, 2.5, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25, 2.25})
 end)();
 
-(function() -- 230 nested
+(function() -- 231 nested
   local result = dt.tensor(1.5)
   check.tensor(result, "float32", {}, {1.5})
   check.same(result:tolist(), 1.5)
 end)();
 
-(function() -- 231 nested
+(function() -- 232 nested
   local result = dt.tensor(3)
   check.tensor(result, "int64", {}, {3})
   check.same(result:tolist(), 3)
 end)();
 
-(function() -- 232 nested
+(function() -- 233 nested
   local result = dt.tensor(true)
   check.tensor(result, "bool", {}, {1})
   check.same(result:tolist(), true)
 end)();
 
-(function() -- 233 nested
+(function() -- 234 nested
   local result = dt.tensor({1, 2})
   check.tensor(result, "int64", {2}, {1, 2})
   check.same(result:tolist(), {1, 2})
 end)();
 
-(function() -- 234 nested
+(function() -- 235 nested
   local result = dt.tensor({{1.5, 2}, {3, 4.5}})
   check.tensor(result, "float32", {2, 2}, {1.5, 2.0, 3.0, 4.5})
   check.same(result:tolist(), {{1.5, 2.0}, {3.0, 4.5}})
 end)();
 
-(function() -- 235 nested
+(function() -- 236 nested
   local result = dt.tensor({true, false})
   check.tensor(result, "bool", {2}, {1, 0})
   check.same(result:tolist(), {true, false})
 end)();
 
-(function() -- 236 nested
+(function() -- 237 nested
   local result = dt.tensor({1, 2.5})
   check.tensor(result, "float32", {2}, {1.0, 2.5})
   check.same(result:tolist(), {1.0, 2.5})
 end)();
 
-(function() -- 237 nested
+(function() -- 238 nested
   local result = dt.tensor({true, false, 2})
   check.tensor(result, "int64", {3}, {1, 0, 2})
   check.same(result:tolist(), {1, 0, 2})
 end)();
 
-(function() -- 238 nested
+(function() -- 239 nested
   local result = dt.tensor({})
   check.tensor(result, "float32", {0}, {})
   check.same(result:tolist(), {})
 end)();
 
-(function() -- 239 nested
+(function() -- 240 nested
   local result = dt.tensor({{}, {}})
   check.tensor(result, "float32", {2, 0}, {})
   check.same(result:tolist(), {{}, {}})
 end)();
 
-(function() -- 240 nested
+(function() -- 241 nested
   local result = dt.tensor({{{1}, {2}}, {{3}, {4}}})
   check.tensor(result, "int64", {2, 2, 1}, {1, 2, 3, 4})
   check.same(result:tolist(), {{{1}, {2}}, {{3}, {4}}})
 end)();
 
-(function() -- 241 nested
+(function() -- 242 nested
   local result = dt.tensor({0.5, 1}, {dtype = "float64"})
   check.tensor(result, "float64", {2}, {0.5, 1.0})
   check.same(result:tolist(), {0.5, 1.0})
 end)();
 
-(function() -- 242 nested
+(function() -- 243 nested
   local result = dt.tensor({1, 2}, {requires_grad = true, dtype = "float32"})
   check.tensor(result, "float32", {2}, {1.0, 2.0})
   check.same(result:tolist(), {1.0, 2.0})
 end)();
 
-(function() -- 243 nested
+(function() -- 244 nested
   check.error("expected sequence of length 2 at dim 1 (got 1)", function() dt.tensor({{1, 2}, {3}}) end)
 end)();
 
-(function() -- 244 errors
+(function() -- 245 errors
   local x = dt.ones({2, 3})
   check.error("matmul: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", function() dt.matmul(x, x) end)
   check.error("output_ratio must be between 0 and 1", function() dt.nn.FractionalMaxPool2d({2, 2}, {output_ratio = {0.5, 1.0}}) end)
   local linear = dt.nn.Linear(2, 2)
-  check.error("cuda: Invalid device, must be cuda device", function() linear:cuda({device = "cpu"}) end)
+  check.error("cuda: Invalid device, must be", function() linear:cuda({device = "cpu"}) end)
   check.error("index 2 is out of bounds for dimension 0 with size 2", function() dt.at(x, "2") end)
-  check.error("index 9 is out of bounds for dimension 0 with size 2", function() dt.set_at(x, "9", 1) end)
+  check.error("index 9 is out of bounds for", function() dt.set_at(x, "9", 1) end)
   check.error("'a:' is no index", function() dt.at(x, "a:") end)
   check.error("float64", function() dt.autocast_begin("cpu", {dtype = "float64"}) end)
 end)();
 
-(function() -- 245 values of no kind that fits
+(function() -- 246 values of no kind that fits
   local x = dt.ones({2, 3})
   local net = dt.nn.Sequential()
   local sgd = dt.optim.SGD({x})
@@ -2435,7 +2443,7 @@ end)();
   check.error("'progress' must be a function", function() dt.load_safetensors("x", {progress = 1}) end)
 end)();
 
-(function() -- 246 arguments by position and by name
+(function() -- 247 arguments by position and by name
   local x = dt.from_numbers({1, 2, 3, 4, 5, 6}, {size = {2, 3}, dtype = "float32"})
   local result = dt.sum(x, 1, {keepdim = true})
   check.tensor(result, "float32", {2, 1}, {6, 15})
@@ -2451,7 +2459,7 @@ end)();
   check.error("sum: takes at most 4 arguments, not 5", function() dt.sum(x, 0, 1, 2, 3) end)
 end)();
 
-(function() -- 247 what is not given is the default
+(function() -- 248 what is not given is the default
   local whole = dt.nn.Linear(3, 2)
   local names = whole:state_dict()
   check.same(names, {"weight", "bias"})
@@ -2480,7 +2488,12 @@ end)();
   check.tensor(twice, "float32", {1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2})
 end)();
 
-(function() -- 248 numbers keep their kind
+(function() -- 249 lists of lists that make no tensor
+  check.error("expected sequence of length 0 at dim 1 (got 2)", function() dt.tensor({{}, {1, 2}}) end)
+  check.error("tensor: an element is a string", function() dt.tensor({"x"}) end)
+end)();
+
+(function() -- 250 numbers keep their kind
   local big = dt.full({1}, 1099511627777)
   local integer = big:item()
   check.same(integer, 1099511627777)
@@ -2492,7 +2505,7 @@ end)();
   check.same(reals, {-0.5, -0.5})
 end)();
 
-(function() -- 249 lists longer than a frame
+(function() -- 251 lists longer than a frame
   local x = dt.arange(0, 100)
   local numbers = dt.to_ints(x)
   check.same(numbers, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
@@ -2504,7 +2517,7 @@ end)();
   check.same(first, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
 end)();
 
-(function() -- 250 gradients
+(function() -- 252 gradients
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local wants = x.requires_grad
   check.same(wants, true)
@@ -2527,7 +2540,7 @@ end)();
   check.same(grads[2] or nil, nil)
 end)();
 
-(function() -- 251 a tensor that is absent in a list
+(function() -- 253 a tensor that is absent in a list
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local y = dt.mul(x, 3)
   local total = dt.sum(y)
@@ -2535,13 +2548,16 @@ end)();
   check.tensor(grads[1], "float32", {2}, {3, 3})
 end)();
 
-(function() -- 252 what is in force
+(function() -- 254 what is in force
   local x = dt.from_numbers({1, 2, 3, 4}, {size = {2, 2}, dtype = "float32", requires_grad = true})
   dt.no_grad(function()
     local y = dt.mul(x, 2)
     local recorded = y.requires_grad
     check.same(recorded, false)
   end)
+  check.error("stop", function() dt.no_grad(function()
+  error("stop")
+end) end)
   local again = dt.is_grad_enabled()
   check.same(again, true)
   dt.autocast("cpu", "bfloat16", function()
@@ -2552,11 +2568,17 @@ end)();
     local short = dt.mm(x, x)
     check.tensor(short, "bfloat16", {2, 2}, {7, 10, 15, 22})
   end)
+  check.error("stop", function() dt.autocast("cpu", nil, function()
+  error("stop")
+end) end)
   local full = dt.mm(x, x)
   check.tensor(full, "float32", {2, 2}, {7, 10, 15, 22})
+  local stream = dt.current_stream({device = "cpu"})
+  local native = stream:native()
+  check.same(native, 0)
 end)();
 
-(function() -- 253 hooks
+(function() -- 255 hooks
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook1(grad)
     local more = dt.mul(grad, 10)
@@ -2580,7 +2602,7 @@ end)();
   check.tensor(second, "float32", {2}, {11, 11})
 end)();
 
-(function() -- 254 a hook that fails
+(function() -- 256 a hook that fails
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook3(grad)
     error("not today")
@@ -2596,7 +2618,7 @@ end)();
   check.tensor(grad, "float32", {2}, {1, 1})
 end)();
 
-(function() -- 255 a hook that gives what it cannot
+(function() -- 257 a hook that gives what it cannot
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook4(grad)
     return 7
@@ -2606,7 +2628,7 @@ end)();
   check.error("'result' must be tensor", function() loss:backward() end)
 end)();
 
-(function() -- 256 a function of one's own
+(function() -- 258 a function of one's own
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local bare = dt.detach(x)
   local y = dt.square(bare)
@@ -2623,7 +2645,7 @@ end)();
   check.tensor(grad, "float32", {2}, {4, 6})
 end)();
 
-(function() -- 257 modules
+(function() -- 259 modules
   local net = dt.nn.Sequential()
   local linear = dt.nn.Linear(3, 2, {bias = false})
   local relu = dt.nn.ReLU()
@@ -2641,7 +2663,7 @@ end)();
   check.same(training, false)
 end)();
 
-(function() -- 258 an optimizer
+(function() -- 260 an optimizer
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local sgd = dt.optim.SGD({x}, {lr = 0.5})
   local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
@@ -2659,7 +2681,7 @@ end)();
   check.same(rates, {0.05, 0.30000000000000004})
 end)();
 
-(function() -- 259 files
+(function() -- 261 files
   local x = dt.arange(0, 3)
   local y = dt.ones({2})
   dt.save_safetensors("some", {"a", "é"}, {x, y})
@@ -2687,7 +2709,7 @@ end)();
   check.error("none", function() dt.safetensors_names("none") end)
 end)();
 
-(function() -- 260 absent where that is not the default
+(function() -- 262 absent where that is not the default
   local norm = dt.nn.BatchNorm1d(1, {momentum = false})
   local first = dt.from_numbers({1, 1, 1, 1}, {size = {4, 1}, dtype = "float32"})
   norm:forward(first)
@@ -2698,7 +2720,7 @@ end)();
   check.tensor(buffers[1], "float32", {1}, {2})
 end)();
 
-(function() -- 261 memory that runs out
+(function() -- 263 memory that runs out
   local function hook9(bytes)
     error("not today")
   end
@@ -2717,7 +2739,7 @@ end)();
   check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
 end)();
 
-(function() -- 262 garbage does not pile up
+(function() -- 264 garbage does not pile up
   dt.reset_peak_memory_stats()
   for _ = 1, 400 do
     dt.zeros({512, 512})
@@ -2728,7 +2750,7 @@ end)();
   check.same(peak < 314572800, true)
 end)();
 
-(function() -- 263 garbage does not pile up on any device
+(function() -- 265 garbage does not pile up on any device
   for _ = 1, 400 do
     dt.zeros({512, 512}, {device = "cuda:0"})
     dt.zeros({512, 512}, {device = "cuda:1"})

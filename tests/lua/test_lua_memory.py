@@ -2,13 +2,16 @@
 
 import ctypes
 import sys
+from collections.abc import Iterator
 from ctypes import c_size_t, c_void_p
+from itertools import chain, count, cycle, repeat
 
 import pytest
 from building import BUILD, ROOT, run
 
 SCRIPT = b"""
 local dt = require("dumbtorch")
+local held = setmetatable({}, {__mode = "kv"})
 function work()
   local x = dt.tensor({{1, 2}, {3, 4}}, {dtype = dt.float64, requires_grad = true})
   local hook = x:register_hook(function(grad) return grad * 2 end)
@@ -17,42 +20,33 @@ function work()
   hook:remove()
   return x.shape, x.grad:tolist(), tostring(x), dt.nn.Linear(3, 2):state_dict()
 end
-"""
-CALLBACKS = b"""
-local dt = require("dumbtorch")
-local x = dt.ones({1}, {requires_grad = true})
-local function f(y) return y end
-local function pair()
-  dt.autograd_push_saved_tensors_hooks(f, f)
-  dt.autograd_pop_saved_tensors_hooks()
+local function push()
+  local function pack(y) return y end
+  held[pack] = true
+  pcall(dt.autograd_push_saved_tensors_hooks, pack, 3) -- the other one is refused
+  dt.autograd_push_saved_tensors_hooks(pack, pack)
 end
-local function hook() return x:register_hook(f) end
-function work()
-  for _ = 1, 300 do pcall(hook) end -- each stays in the registry, until that is full
-  for _ = 1, 20000 do pcall(pair) end
+function hook_often()
+  for _ = 1, 4000 do
+    local ok = pcall(push)
+    while ok do ok = not pcall(dt.autograd_pop_saved_tensors_hooks) end
+  end
 end
-"""
-FAILURE = b"""
-local dt = require("dumbtorch")
-local x, held = dt.ones({1}, {requires_grad = true}), setmetatable({}, {__mode = "v"})
-x:register_hook(function() held[1] = {} error(held[1]) end)
-function work() return x * 1 end
-function check() collectgarbage() assert(not held[1]) end
+function hooked()
+  local x = dt.ones({1}, {requires_grad = true})
+  x:register_hook(function() held.problem = {} error(held.problem) end)
+  return x * 1
+end
+function check(most)
+  collectgarbage()
+  for _ in pairs(held) do most = most - 1 end
+  assert(most >= 0)
+end
 """
 LIBRARIES = {"lua5.4": "liblua5.4.so.0", "luajit": "libluajit-5.1.so.2"}
+PLENTY = repeat(False)
 allocator = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t, c_size_t)
 reallocate = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_size_t)(("realloc", ctypes.CDLL(None)))
-
-
-class Mallinfo(ctypes.Structure):
-    _fields_ = [("numbers", c_size_t * 10)]
-
-
-def in_use() -> int:
-    """Bytes of malloc's."""
-    mallinfo = ctypes.CDLL(None).mallinfo2
-    mallinfo.restype = Mallinfo
-    return mallinfo().numbers[7]
 
 
 @pytest.mark.parametrize("name", LIBRARIES)
@@ -64,61 +58,64 @@ def test_memory_that_runs_out(name):
 
 
 class State:
-    """A Lua state that has run a script."""
+    """A Lua state that has run the script."""
 
-    def __init__(self, lua: ctypes.CDLL, script: bytes):
-        self.lua, self.left = lua, float("inf")  # allocations
-        self.allocator = allocator(self.allocate)
-        lua.lua_newstate.restype = lua.lua_touserdata.restype = c_void_p
+    def __init__(self):
+        self.allocator, self.fails = allocator(self.allocate), PLENTY
         self.state = c_void_p(lua.lua_newstate(self.allocator, None))
         lua.luaL_openlibs(self.state)
-        assert not self.call(script)
+        assert not self.call(SCRIPT)
 
     def allocate(self, _, memory, old, new):
         grows = new > (old if memory else 0)
-        self.left -= grows
-        return None if grows and self.left < 0 else reallocate(memory, new)
+        return None if grows and next(self.fails) else reallocate(memory, new)
 
-    def call(self, script: bytes, allocations: float = float("inf"), results: int = 0) -> int:
-        run = getattr(self.lua, "lua_pcallk", None) or self.lua.lua_pcall
-        assert not self.lua.luaL_loadstring(self.state, script)
-        self.left = allocations
+    def call(self, code: bytes, fails: Iterator[bool] = PLENTY, results: int = 0) -> int:
+        """`fails` says which allocations do."""
+        run = getattr(lua, "lua_pcallk", None) or lua.lua_pcall
+        assert not lua.luaL_loadstring(self.state, code)
+        self.fails = fails
         failed = run(self.state, 0, results, 0, 0, None)
-        self.left = float("inf")
+        self.fails = PLENTY
         return failed
 
-    def close(self) -> None:
-        self.lua.lua_close(self.state)
-        assert not core.dt_live_handles(None)
 
-
-def fails_after(lua: ctypes.CDLL, allocations: float) -> bool:
-    """Whether the script fails with so many; afterwards memory is there again."""
-    state = State(lua, SCRIPT)
-    failed = state.call(b"work()", allocations)
+def ends_after(allocations: int) -> bool:
+    """Whether the script's work fails with so many; afterwards memory is there again."""
+    state = State()
+    failed = state.call(b"work()", chain(repeat(False, allocations), repeat(True)))
     assert not state.call(b"work()")
-    state.close()
+    lua.lua_close(state.state)
+    assert not core.dt_live_handles(None)
     return failed != 0
 
 
-def lost_with_callbacks(lua: ctypes.CDLL) -> int:
-    """How many bytes are not given back when there is no memory for functions of the user's."""
-    before = in_use()
-    state = State(lua, CALLBACKS)
-    state.call(b"work()", 0)
-    state.close()
-    return in_use() - before
+class Mallinfo(ctypes.Structure):
+    _fields_ = [("numbers", c_size_t * 10)]
 
 
-def fails_for_the_host(lua: ctypes.CDLL) -> None:
+def lost_with_callbacks() -> int:
+    """How many bytes are not given back when there is no memory for functions of the user's, or for one of two. (Lua
+    asks twice.)"""
+    mallinfo = ctypes.CDLL(None).mallinfo2
+    mallinfo.restype = Mallinfo
+    before = mallinfo().numbers[7]
+    state = State()
+    assert not state.call(b"hook_often()", cycle([True] * 2 + [False] * 5))
+    assert not state.call(b"check(5)")
+    lua.lua_close(state.state)
+    return mallinfo().numbers[7] - before
+
+
+def fails_for_the_host() -> None:
     """A callback's error is kept for no call of Lua's that does not wait for it, and its gradient not when the state is
     closed."""
-    state, loss = State(lua, FAILURE), c_void_p()
-    assert not state.call(b"return work()", results=1)
+    state, loss = State(), c_void_p()
+    assert not state.call(b"return hooked()", results=1)
     handle = ctypes.cast(lua.lua_touserdata(state.state, -1), ctypes.POINTER(c_void_p))[0]
     assert not core.dt_tensor_alias(c_void_p(handle), ctypes.byref(loss))
     assert core.dt_tensor_backward(loss, None, ctypes.byref(ctypes.c_int32(1)), 0, None, 0)
-    assert not state.call(b"check()")
+    assert not state.call(b"check(0)")
     lua.lua_close(state.state)
     assert core.dt_tensor_backward(loss, None, None, 0, None, 0)
     core.dt_tensor_release(loss)
@@ -128,9 +125,8 @@ def fails_for_the_host(lua: ctypes.CDLL) -> None:
 if __name__ == "__main__":
     core = ctypes.CDLL(BUILD / "libdumbtorch.so")
     lua = ctypes.CDLL(sys.argv[1], mode=ctypes.RTLD_GLOBAL)
-    allocations = 0
-    while fails_after(lua, allocations):
-        allocations += 1
-    lost_with_callbacks(lua)  # what the library keeps from its first calls
-    assert lost_with_callbacks(lua) < 10000
-    fails_for_the_host(lua)
+    lua.lua_newstate.restype = lua.lua_touserdata.restype = c_void_p
+    any(not ends_after(allocations) for allocations in count())
+    lost_with_callbacks()  # what the library keeps from its first calls
+    assert lost_with_callbacks() < 10000
+    fails_for_the_host()

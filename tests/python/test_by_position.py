@@ -12,6 +12,13 @@ CALLS = {
     "instance_norm": lambda t, x, y: t.instance_norm(
         t.stack([x, y]), x[0, :2], y[0, :2], None, None, True, 0.1, 1e-5, False
     ),
+    "layer_norm": lambda t, x, y: [
+        t.layer_norm(x, (4,)), t.layer_norm(x, [2, 4], y, y * 2, 0.1, False), t.layer_norm(x, (4,), cudnn_enable=True),
+    ],
+    "group_norm": lambda t, x, y: [
+        t.group_norm(x, 2), t.group_norm(x, 1, y[0], y[1], 0.1, t.backends.cudnn.enabled),
+        t.group_norm(x, 4, cudnn_enabled=False),
+    ],
     "adaptive_max_pool1d": lambda t, x, y: t.adaptive_max_pool1d(t.stack([x, y]), 2),
     "max_pool1d_with_indices": lambda t, x, y: [
         *t.max_pool1d_with_indices(t.stack([x, y]), 2),

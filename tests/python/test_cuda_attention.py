@@ -1,4 +1,4 @@
-"""Attention in 16 bits on a GPU, by cuDNN or by the own kernel, against NumPy in float64."""
+"""Attention on a GPU, by cuDNN or by the own kernel, against NumPy in float64."""
 
 import dumbtorch as dt
 import numpy as np
@@ -37,7 +37,8 @@ def repeats(request):
 
 
 def reference(q, k, v, g, is_causal):
-    """The result and the gradients of sum(result * g)."""
+    """The result and the gradients of sum(result * g), and what terms of each add up to without their signs, counted as
+    often as an error of the exponents makes itself felt."""
     group = q.shape[1] // k.shape[1]
     keys, values = np.repeat(k, group, 1), np.repeat(v, group, 1)
     scale = q.shape[-1] ** -0.5
@@ -53,7 +54,15 @@ def reference(q, k, v, g, is_causal):
     def shared(x):
         return x.reshape(x.shape[0], -1, group, *x.shape[2:]).sum(2)
 
-    return y, s @ keys, shared(s.swapaxes(2, 3) @ q), shared(p.swapaxes(2, 3) @ g)
+    def products(p, s, q, keys, values, g):
+        return p @ values, s @ keys, shared(s.swapaxes(2, 3) @ q), shared(p.swapaxes(2, 3) @ g)
+
+    sizes = [np.abs(x) for x in (q, keys, values, g)]
+    exponents = 1 + (scale * sizes[0] @ sizes[1].swapaxes(2, 3)).max()
+    slopes = sizes[3] @ sizes[2].swapaxes(2, 3)
+    terms = scale * p * (slopes + (p * slopes).sum(-1, keepdims=True))
+    bounds = [exponents * x for x in products(p, terms, *sizes)]
+    return products(p, s, q, keys, values, g), bounds
 
 
 def operands(shape, dtype, seed=0):
@@ -80,13 +89,46 @@ def attend(q, k, v, g, is_causal):
 def test_attention(shape, is_causal, dtype, repeats):
     x = operands(shape, getattr(dt, dtype))
     found = attend(*x, is_causal)
-    expected = reference(*(t.double().cpu().numpy() for t in x), is_causal)
+    expected, _ = reference(*(t.double().cpu().numpy() for t in x), is_causal)
     bits = 8 if dtype == "bfloat16" else 11
     for name, ours, truth in zip(("y", "q", "k", "v"), found, expected):
         # Weights and their slopes are rounded to the dtype before they are multiplied.
         tolerance = 4 * 2.0**-bits * max(np.abs(truth).max(), 0.1)
         error = np.abs(ours.double().cpu().numpy() - truth).max()
         assert error <= tolerance, (name, error, tolerance)
+
+
+@pytest.fixture(params=["highest", "high"])
+def digits(request):
+    """Binary ones that are right of a product of float32; TF32 would have eleven."""
+    before = dt.get_float32_matmul_precision()
+    dt.set_float32_matmul_precision(request.param)
+    yield {"highest": 20, "high": 15}[request.param]
+    dt.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_attention_of_float32(shape, is_causal, digits):
+    x = operands(shape, dt.float32)
+    found = attend(*x, is_causal)
+    truths, bounds = reference(*(t.double().cpu().numpy() for t in x), is_causal)
+    for name, ours, truth, bound in zip(("y", "q", "k", "v"), found, truths, bounds):
+        error = np.abs(ours.double().cpu().numpy() - truth) - 2.0**-digits * bound
+        assert error.max() <= 0, (name, error.max())
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-12, 1e12, 1e30])
+def test_float32_of_any_size(size):
+    """Values, and slopes of the result, of which some are that much larger or smaller."""
+    q, k, v, g = operands((1, 2, 2, 70, 70, 64, 64), dt.float32)
+    v[:, 0] *= size
+    v[:, 1, :, 5] *= size
+    g[:, 1] /= size
+    found = attend(q, k, v, g, False)
+    truths, bounds = reference(*(t.double().cpu().numpy() for t in (q, k, v, g)), False)
+    for ours, truth, bound in zip(found, truths, bounds):
+        assert (np.abs(ours.double().cpu().numpy() - truth) <= 2.0**-20 * bound).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -141,7 +183,7 @@ def test_nan_and_infinity(repeats):
             x[at][0, 1, 50, 3] = what
             y = F.scaled_dot_product_attention(*x[:3], is_causal=is_causal)
             with np.errstate(invalid="ignore"):
-                truth = reference(*(t.double().cpu().numpy() for t in x), is_causal)[0]
+                truth = reference(*(t.double().cpu().numpy() for t in x), is_causal)[0][0]
             assert np.array_equal(np.isnan(y.float().cpu().numpy()), np.isnan(truth)), (what, at)
 
 
@@ -155,7 +197,7 @@ def test_captured(repeats):
         with dt.cuda.graph(graph):
             results = attend(*x, True)
         graph.replay()
-        expected = reference(*(t.double().cpu().numpy() for t in x), True)
+        expected, _ = reference(*(t.double().cpu().numpy() for t in x), True)
         for ours, truth in zip(results, expected):
             tolerance = 4 * 2.0**-8 * np.abs(truth).max()
             assert np.abs(ours.double().cpu().numpy() - truth).max() <= tolerance

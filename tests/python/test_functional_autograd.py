@@ -376,44 +376,45 @@ def test_checkpoint_sequential(both, same):
     same(*both(run))
 
 
-def test_managers_around_a_checkpointed_function(both):
-    def run(t):
-        seen = []
-
-        @contextlib.contextmanager
-        def around(name):
-            seen.append(f"enter {name}")
-            try:
-                yield
-            finally:  # PyTorch's second call ends in an exception once it has all that it needs
-                seen.append(f"leave {name}")
-
-        def call(x):
-            seen.append("call")
-            return x.exp()
-
-        def again(x):
-            managers = lambda: (around("first"), around("again"))  # noqa: E731
-            return t.utils.checkpoint.checkpoint(call, x, use_reentrant=False, context_fn=managers)
-
-        x = t.ones(2, requires_grad=True)
-        y = again(x).sum()
-        seen.append("backward")
-        y.backward()
-        with t.no_grad():
-            again(x)
-        return seen, x.grad.tolist()
-
-    (ours, slope), (theirs, expected) = both(run)
-    assert ours == theirs and slope == pytest.approx(expected)
-
-
 def test_checkpoint_refuses_what_it_cannot(torch):
     x = dt.ones(2, requires_grad=True)
     y = dt.utils.checkpoint.checkpoint(lambda a: a * a, x)
     (g,) = dt.autograd.grad(y.sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         g.sum().backward()
+
+
+def test_regions_of_a_checkpoint(both):
+    def run(t):
+        told = []
+
+        @contextlib.contextmanager
+        def region(name):
+            told.append(name)
+            yield
+            told.append(f"end of {name}")
+
+        def regions():
+            told.append("asked")
+            return region("call"), region("again")
+
+        def function(a):
+            told.append(f"function with {'a' if t.is_grad_enabled() else 'no'} graph")
+            return a * a
+
+        x = t.tensor([3.0], requires_grad=True)
+        for grad in (True, False):
+            with t.set_grad_enabled(grad), t.utils.checkpoint.set_checkpoint_early_stop(False):
+                y = t.utils.checkpoint.checkpoint(
+                    function, x, use_reentrant=False, context_fn=regions
+                )
+            told.append("backward")
+            if grad:
+                y.backward()
+        return told, x.grad.tolist()
+
+    ours, theirs = both(run)
+    assert ours == theirs
 
 
 # Functions of x and y that strict mode refuses, or not: constant, without one input, linear, squared, cubic.
@@ -479,7 +480,6 @@ REFUSED_BY_CHECKPOINT = (
     {"use_reentrant": True, "factor": 2},
     {"use_reentrant": True, "debug": True},
     {"use_reentrant": True, "context_fn": lambda: None},
-    {"use_reentrant": False, "debug": True, "context_fn": lambda: None},
     {"use_reentrant": False, "determinism_check": "often"},
 )
 
@@ -513,3 +513,18 @@ def test_stacked_models_that_do_not_fit(refusals):
 
     ours, theirs = refusals(stacked, RuntimeError)
     assert ours == theirs
+
+
+def test_batch_norms_without_running_statistics(both, same):
+    def run(t):
+        norms = t.nn.BatchNorm1d(3), t.nn.InstanceNorm1d(3, track_running_stats=True)
+        plain = t.nn.BatchNorm1d(3, track_running_stats=False)
+        model = t.nn.Sequential(*norms, plain)
+        assert t.func.replace_all_batch_norm_modules_(model) is model
+        single = t.func.replace_all_batch_norm_modules_(t.nn.BatchNorm2d(2, momentum=0.3)).eval()
+        x = t.arange(24.0).view(2, 3, 4)
+        return list(model.state_dict()), repr(model), model[0](x), single(x.view(3, 2, 2, 2))
+
+    ours, theirs = both(run)
+    assert ours[:2] == theirs[:2]
+    same(ours[2:], theirs[2:])

@@ -4,6 +4,7 @@ import copy
 import gc
 import io
 import pickle
+import re
 import warnings
 import weakref
 
@@ -148,4 +149,57 @@ def test_gradients_that_are_taken_away_are_freed():
     weight.grad.owner = weight  # a circle that the collector sees
     del model, optimizer, weight, forget
     gc.collect()
+    assert lib.dt_live_handles(b"tensor") == before
+
+
+VIEWS = [
+    "x.view(12)", "x.view(-1)[2:]", "x.view_as(x)", "x.reshape(12)", "x.T", "x.mT", "x.H", "x.t()", "x[1]", "x[:, 1:3]",
+    "x[None]", "x[..., 0]", "list(x)[1]", "x.transpose(0, 1)", "x.swapaxes(0, 1)", "x.movedim(0, 1)", "x.permute(1, 0)",
+    "x.expand(2, 3, 4)", "x.expand_as(t.ones(2, 3, 4))", "x.broadcast_to(2, 3, 4)", "x.diagonal()", "x.flatten()",
+    "x.narrow(0, 1, 2)", "x.select(0, 1)", "x.unsqueeze(0)", "x.unsqueeze(0).squeeze()", "x.unfold(1, 2, 2)",
+    "x.unflatten(1, (2, 2))", "x.as_strided((2, 2), (1, 1))", "x.unbind()[2]", "x.chunk(2)[1]", "x.split(2)[0]",
+    "x.split([1, 2])[1]", "x.tensor_split(2)[0]", "x.hsplit(2)[0]", "t.broadcast_tensors(x, t.ones(2, 1, 1))[0]",
+    "t.atleast_3d(x)", "t.linalg.diagonal(x)", "t.meshgrid(x[0], x[1], indexing='ij')[1]", "t.nn.Flatten(0)(x)",
+    "x", "x.clone()", "x.detach()", "x.data", "x.reshape(3, 4)", "x.contiguous()", "x.T.contiguous()", "x + 1",
+    "x[[0, 1]]",
+]  # fmt: skip
+
+
+SEVERAL = re.compile(r"list|unbind|chunk|split|tensors")  # PyTorch refuses writes to one of them
+
+
+@pytest.mark.parametrize("kind", ["plain", "parameter", "computed", "no grad", "written"])
+def test_the_base_of_a_view_is_that_object(kind, torch):
+    for text in VIEWS:
+        found = []
+        for t in (dt, torch):
+            x = t.ones(3, 4)
+            if kind == "parameter":
+                x = t.nn.Parameter(x)
+            elif kind != "plain":
+                x = x.requires_grad_() * 1
+            with t.set_grad_enabled(kind != "no grad"):
+                y = eval(text, {"t": t, "x": x})
+            if kind == "written" and y._is_view() and y.numel() <= 12 and not SEVERAL.search(text):
+                y.add_(1)
+            found.append((y._base is x, y._base is None, y._is_view()))
+        assert found[0] == found[1], text
+
+
+def test_bases_live_as_long_as_their_views():
+    gc.collect()
+    before = lib.dt_live_handles(b"tensor")
+    x = dt.ones(2, 2)
+    x.part = x[0]  # a circle that the collector sees
+    mark, other = weakref.ref(x), dt.ones(2, 2)[0]
+    assert other._base is other._base and other[:1]._base is other._base
+    dt.utils.swap_tensors(x.part, other)
+    assert other._base is x and x.part._base is not x
+    part, other = other, None
+    del x
+    gc.collect()
+    assert part._base is mark()
+    del part
+    gc.collect()
+    assert mark() is None
     assert lib.dt_live_handles(b"tensor") == before

@@ -1,4 +1,5 @@
-"""Kernels that read and write 16-bit floats as they are: windows, resampling, grids, sorts and searches.
+"""Kernels that read and write 16-bit floats as they are: windows, resampling, grids, sums through
+indices, sorts and searches.
 
 The truth is PyTorch in float64, rounded once.
 """
@@ -141,6 +142,30 @@ def test_sorts(shape, dtype):
             dt.tensor(line.tolist(), dtype=ours.dtype), ours.reshape(-1), right=right
         )
         assert places.tolist() == torch.searchsorted(line, values, right=right).tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape, dim", [((9,), 0), ((5, 7), 0), ((4, 6), -1), ((3, 900, 2), 1)])
+@pytest.mark.parametrize("count", [1, 40, 800])
+def test_slices_that_meet(shape, dim, count, dtype):
+    ours, theirs = given(dtype, *shape)
+    many = list(shape)
+    many[dim] = count
+    slices = given(dtype, *many[::-1])
+    slices = [s.permute(*range(len(shape) - 1, -1, -1)) for s in slices]
+    index = torch.arange(count) ** 2 % min(shape[dim], 7)
+    for alpha in (1, 0.5):
+        want = theirs.index_add(dim, index, slices[1], alpha=alpha)
+        got = ours.index_add(dim, dt.tensor(index.tolist()), slices[0], alpha=alpha)
+        assert got.double().tolist() == rounded(want, dtype)
+    place = dt.zeros(*shape, 2, dtype=ours.dtype)[..., 1].copy_(ours)  # with gaps
+    place.index_add_(dim, dt.tensor(index.tolist()), slices[0], alpha=0.5)
+    assert place.double().tolist() == got.double().tolist() and place._version == 2
+    for wrong in (-1, shape[dim]):
+        index[count // 2] = wrong
+        with pytest.raises(IndexError, match=f"^index_add_?: index {wrong} is out of bounds"):
+            place.index_add_(dim, dt.tensor(index.tolist()), slices[0])
+            dt.cuda.synchronize()
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

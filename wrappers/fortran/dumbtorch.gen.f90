@@ -31,8 +31,8 @@ module dumbtorch_functions
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, callback, user_data, results(0:7), &
-      few(0:15), args(0:63)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, taken(0:15), &
+      few(0:15), given(0:63)
   end type
 
 ! What a call returns: 0 is success, everything else an error whose text is dt_error_message().
@@ -422,8 +422,7 @@ subroutine dt_tensor_hook(grad, out)
   type(dt_tensor), intent(inout) :: out
 end subroutine
 end interface
-! The backward of a user's function: gives back one gradient per input, absent where there is
-! none.
+! The backward of a user's function: gives back one gradient per input, absent where there is none.
 abstract interface
 subroutine dt_custom_backward(grads, saved, out)
   import dt_tensor, int64
@@ -4489,6 +4488,10 @@ public :: argwhere
 interface argwhere
   procedure dt_argwhere
 end interface
+public :: live_handles
+interface live_handles
+  procedure dt_live_handles
+end interface
 public :: from_array
 interface from_array
   procedure dt_from_array
@@ -4544,7 +4547,7 @@ integer(c_int64_t) function dtf_alias(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
 end function
-subroutine dtf_release(handle) bind(c)
+subroutine dt_handle_release(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
 end subroutine
@@ -4578,14 +4581,18 @@ integer(c_int32_t) function dtf_run(f) bind(c)
   import
   type(frame) :: f
 end function
-subroutine dtf_message(out) bind(c)
-  import
-  integer(c_int64_t), dimension(*) :: out
-end subroutine
-subroutine dtf_give_back(f, handles) bind(c)
+subroutine dtf_name_device(f, i) bind(c)
   import
   type(frame) :: f
-  type(*), dimension(..) :: handles
+  integer(c_int32_t), value :: i
+end subroutine
+integer(c_size_t) function strlen(text) bind(c)
+  import
+  integer(c_int64_t), value :: text
+end function
+subroutine dtf_give_back(f) bind(c)
+  import
+  type(frame) :: f
 end subroutine
 end interface
 contains
@@ -4593,24 +4600,18 @@ contains
   ! ---- objects
 
   impure elemental subroutine hold(x, bits)
-    class(object), intent(inout) :: x
+    class(object), intent(inout), target :: x
     integer(int64), intent(in) :: bits
     if (.not. allocated(x%handle)) allocate (x%handle)
     call give_up(x%handle)
-    x%handle = handle(bits, place_of(x%handle))
+    x%handle%bits = bits
+    x%handle%place = transfer(c_loc(x%handle), bits)
   end subroutine
 
-  integer(int64) function place_of(h)
-    type(handle), intent(in), target :: h
-    place_of = transfer(c_loc(h), place_of)
-  end function
-
   impure elemental subroutine give_up(h)
-    type(handle), intent(inout) :: h
-    integer(int64) :: bits
-    bits = h%bits
+    type(handle), intent(inout), target :: h
+    if (h%place == transfer(c_loc(h), h%place)) call dt_handle_release(h%bits)
     h%bits = 0
-    if (h%place == place_of(h)) call dtf_release(bits)
   end subroutine
 
   impure elemental integer(int64) function handle_of(x)
@@ -4626,7 +4627,7 @@ contains
     class(object), intent(in) :: from
     integer(int64) :: bits
     bits = dtf_alias(handle_of(from))
-    if (bits == 0 .and. from%is_set()) call tell(status_out_of_memory)
+    if (bits == 0 .and. from%is_set()) error stop 'assignment: out of memory'
     call hold(to, bits)
   end subroutine
 
@@ -4644,17 +4645,17 @@ contains
 
   ! ---- calls
 
-  ! What has failed is told by stat and errmsg, or ends the program.
-  subroutine tell(status, stat, errmsg)
-    integer, intent(in) :: status
+  ! What fails is told by stat and errmsg, or ends the program.
+  subroutine run(f, stat, errmsg)
+    type(frame), intent(inout) :: f
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: text
-    integer(int64) :: message(2)
+    integer :: status
+    status = dtf_run(f)
     if (present(stat)) stat = status
     if (status == 0) return
-    call dtf_message(message)
-    call take_text(text, message(1), message(2))
+    call take_text(text, f%message, strlen(f%message))
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine
@@ -4690,13 +4691,6 @@ contains
       call take_text(text, pairs(1, i), pairs(2, i))
       texts(i) = text
     end do
-  end subroutine
-
-  subroutine take_tensors(tensors, address, n)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
-    integer(int64), intent(in) :: address, n
-    allocate (tensors(n))
-    call hold(tensors, words_at(address, n))
   end subroutine
 
 ! An argument that may be a tensor or a number.
@@ -5385,8 +5379,8 @@ function dt_nn_linear(in_features, out_features, bias, device, dtype, stat, errm
   if (present(bias)) call dtf_give(f, 2, bias)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv1d: 1-d convolution of [batch, in_channels, length], or without the batch;
@@ -5419,8 +5413,8 @@ function dt_nn_conv1d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(padding_mode)) call dtf_give(f, 8, padding_mode)
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv2d: 2-d convolution of [batch, in_channels, height, width], or without the batch;
@@ -5453,8 +5447,8 @@ function dt_nn_conv2d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(padding_mode)) call dtf_give(f, 8, padding_mode)
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv3d: 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
@@ -5487,8 +5481,8 @@ function dt_nn_conv3d(in_channels, out_channels, kernel_size, stride, padding, d
   if (present(padding_mode)) call dtf_give(f, 8, padding_mode)
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose1d: The transpose of 1-d convolution, of [batch, in_channels, length], or
@@ -5523,12 +5517,12 @@ function dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, stride, 
   if (present(padding_mode)) call dtf_give(f, 9, padding_mode)
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_conv_transpose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width],
-! or without the batch; functional.conv_transpose2d has the formulas. The module.
+! nn_conv_transpose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width], or
+! without the batch; functional.conv_transpose2d has the formulas. The module.
 function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: in_channels
   type(*), dimension(..), intent(in) :: out_channels
@@ -5559,8 +5553,8 @@ function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, 
   if (present(padding_mode)) call dtf_give(f, 9, padding_mode)
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_conv_transpose3d: The transpose of 3-d convolution, of [batch, in_channels, depth, height,
@@ -5595,13 +5589,13 @@ function dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, stride, 
   if (present(padding_mode)) call dtf_give(f, 9, padding_mode)
   if (present(device)) call dtf_give(f, 10, device)
   if (present(dtype)) call dtf_give(f, 11, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm1d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
-! channels] or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those
-! of the batch, in evaluation the running ones. The module.
+! channels] or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
+! the batch, in evaluation the running ones. The module.
 function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
@@ -5624,13 +5618,13 @@ function dt_nn_batch_norm1d(num_features, eps, momentum, affine, track_running_s
   if (present(bias)) call dtf_give(f, 5, bias)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm2d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
-! channels, height, width] (arXiv 1502.03167). In training, mean and var are those of the batch,
-! in evaluation the running ones. The module.
+! channels, height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+! evaluation the running ones. The module.
 function dt_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_stats, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_features
   real(real64), intent(in), optional :: eps
@@ -5653,8 +5647,8 @@ function dt_nn_batch_norm2d(num_features, eps, momentum, affine, track_running_s
   if (present(bias)) call dtf_give(f, 5, bias)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_batch_norm3d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
@@ -5682,8 +5676,8 @@ function dt_nn_batch_norm3d(num_features, eps, momentum, affine, track_running_s
   if (present(bias)) call dtf_give(f, 5, bias)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm1d: BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels,
@@ -5710,8 +5704,8 @@ function dt_nn_instance_norm1d(num_features, eps, momentum, affine, track_runnin
   if (present(bias)) call dtf_give(f, 5, bias)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm2d: BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels,
@@ -5738,8 +5732,8 @@ function dt_nn_instance_norm2d(num_features, eps, momentum, affine, track_runnin
   if (present(bias)) call dtf_give(f, 5, bias)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_instance_norm3d: BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels,
@@ -5766,8 +5760,8 @@ function dt_nn_instance_norm3d(num_features, eps, momentum, affine, track_runnin
   if (present(bias)) call dtf_give(f, 5, bias)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
@@ -5792,8 +5786,8 @@ function dt_nn_group_norm(num_groups, num_channels, eps, affine, bias, device, d
   if (present(bias)) call dtf_give(f, 4, bias)
   if (present(device)) call dtf_give(f, 5, device)
   if (present(dtype)) call dtf_give(f, 6, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
@@ -5814,8 +5808,8 @@ function dt_nn_rms_norm(normalized_shape, eps, elementwise_affine, device, dtype
   if (present(elementwise_affine)) call dtf_give(f, 2, elementwise_affine)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta.
@@ -5834,12 +5828,12 @@ function dt_nn_local_response_norm(size, alpha, beta, k, stat, errmsg) result(ou
   if (present(alpha)) call dtf_give(f, 1, alpha)
   if (present(beta)) call dtf_give(f, 2, beta)
   if (present(k)) call dtf_give(f, 3, k)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
-! the last dimensions (arXiv 1607.06450). The module.
+! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the
+! last dimensions (arXiv 1607.06450). The module.
 function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, device, dtype, stat, errmsg) result(out)
   type(*), intent(in) :: normalized_shape(:)
   real(real64), intent(in), optional :: eps
@@ -5858,8 +5852,8 @@ function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, devic
   if (present(bias)) call dtf_give(f, 3, bias)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout: In training, sets elements to 0 at random and scales the others by 1 / (1 - p). The
@@ -5874,8 +5868,8 @@ function dt_nn_dropout(p, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 17)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout1d: Dropout of whole channels of [batch, channels, length], or without the batch. The
@@ -5890,8 +5884,8 @@ function dt_nn_dropout1d(p, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 18)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout2d: Dropout of whole channels of [batch, channels, height, width]. The module.
@@ -5905,8 +5899,8 @@ function dt_nn_dropout2d(p, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 19)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_dropout3d: Dropout of whole channels of [batch, channels, depth, height, width], or without
@@ -5921,8 +5915,8 @@ function dt_nn_dropout3d(p, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 20)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_alpha_dropout: In training, sets elements to the lowest value of SELU at random, and keeps
@@ -5937,8 +5931,8 @@ function dt_nn_alpha_dropout(p, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 21)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_feature_alpha_dropout: AlphaDropout of whole channels. The module.
@@ -5952,8 +5946,8 @@ function dt_nn_feature_alpha_dropout(p, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 22)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_embedding: A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
@@ -5982,12 +5976,12 @@ function dt_nn_embedding(num_embeddings, embedding_dim, padding_idx, max_norm, n
   if (present(sparse)) call dtf_give(f, 6, sparse)
   if (present(device)) call dtf_give(f, 7, device)
   if (present(dtype)) call dtf_give(f, 8, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags,
-! embedding_dim]. The module.
+! nn_embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags, embedding_dim].
+! The module.
 function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: num_embeddings
   type(*), dimension(..), intent(in) :: embedding_dim
@@ -6016,8 +6010,8 @@ function dt_nn_embedding_bag(num_embeddings, embedding_dim, max_norm, norm_type,
   if (present(padding_idx)) call dtf_give(f, 8, padding_idx)
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_flatten: Joins neighbouring dimensions into one. The module.
@@ -6031,8 +6025,8 @@ function dt_nn_flatten(start_dim, end_dim, stat, errmsg) result(out)
   call dtf_begin(f, 25)
   if (present(start_dim)) call dtf_give(f, 0, start_dim)
   if (present(end_dim)) call dtf_give(f, 1, end_dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_identity: The input as it is. The module.
@@ -6042,8 +6036,8 @@ function dt_nn_identity(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 26)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_cosine_similarity: Cosine of the angle between vectors along a dimension. The module.
@@ -6057,8 +6051,8 @@ function dt_nn_cosine_similarity(dim, eps, stat, errmsg) result(out)
   call dtf_begin(f, 27)
   if (present(dim)) call dtf_give(f, 0, dim)
   if (present(eps)) call dtf_give(f, 1, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_pairwise_distance: norm(x1 - x2 + eps) along the last dimension. The module.
@@ -6074,8 +6068,8 @@ function dt_nn_pairwise_distance(p, eps, keepdim, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 0, p)
   if (present(eps)) call dtf_give(f, 1, eps)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
@@ -6097,8 +6091,8 @@ function dt_nn_bilinear(in1_features, in2_features, out_features, bias, device, 
   if (present(bias)) call dtf_give(f, 3, bias)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_relu: max(0, input). The module.
@@ -6110,8 +6104,8 @@ function dt_nn_relu(inplace, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 30)
   if (present(inplace)) call dtf_give(f, 0, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_leaky_relu: input where it is positive, negative_slope * input elsewhere. The module.
@@ -6125,8 +6119,8 @@ function dt_nn_leaky_relu(negative_slope, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 31)
   if (present(negative_slope)) call dtf_give(f, 0, negative_slope)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_elu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
@@ -6140,12 +6134,12 @@ function dt_nn_elu(alpha, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 32)
   if (present(alpha)) call dtf_give(f, 0, alpha)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input
-! is above the threshold. The module.
+! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is
+! above the threshold. The module.
 function dt_nn_softplus(beta, threshold, stat, errmsg) result(out)
   real(real64), intent(in), optional :: beta
   real(real64), intent(in), optional :: threshold
@@ -6156,8 +6150,8 @@ function dt_nn_softplus(beta, threshold, stat, errmsg) result(out)
   call dtf_begin(f, 33)
   if (present(beta)) call dtf_give(f, 0, beta)
   if (present(threshold)) call dtf_give(f, 1, threshold)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
@@ -6169,8 +6163,8 @@ function dt_nn_gelu(approximate, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 34)
   if (present(approximate)) call dtf_give(f, 0, approximate)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_silu: input * sigmoid(input). The module.
@@ -6182,8 +6176,8 @@ function dt_nn_silu(inplace, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 35)
   if (present(inplace)) call dtf_give(f, 0, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_sigmoid: 1 / (1 + exp(-input)). The module.
@@ -6193,8 +6187,8 @@ function dt_nn_sigmoid(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 36)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_log_sigmoid: log(sigmoid(input)), without overflow. The module.
@@ -6204,8 +6198,8 @@ function dt_nn_log_sigmoid(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 37)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_tanh: The hyperbolic tangent. The module.
@@ -6215,8 +6209,8 @@ function dt_nn_tanh(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 38)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardtanh: Limits each element to [min_val, max_val]. The module.
@@ -6232,8 +6226,8 @@ function dt_nn_hardtanh(min_val, max_val, inplace, stat, errmsg) result(out)
   if (present(min_val)) call dtf_give(f, 0, min_val)
   if (present(max_val)) call dtf_give(f, 1, max_val)
   if (present(inplace)) call dtf_give(f, 2, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_re_lu6: Limits each element to [0, 6]. The module.
@@ -6245,8 +6239,8 @@ function dt_nn_re_lu6(inplace, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 40)
   if (present(inplace)) call dtf_give(f, 0, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
@@ -6258,8 +6252,8 @@ function dt_nn_hardsigmoid(inplace, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 41)
   if (present(inplace)) call dtf_give(f, 0, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardswish: input * hardsigmoid(input). The module.
@@ -6271,8 +6265,8 @@ function dt_nn_hardswish(inplace, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 42)
   if (present(inplace)) call dtf_give(f, 0, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hardshrink: input where |input| > lambd, 0 elsewhere. The module.
@@ -6284,8 +6278,8 @@ function dt_nn_hardshrink(lambd, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 43)
   if (present(lambd)) call dtf_give(f, 0, lambd)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
@@ -6297,8 +6291,8 @@ function dt_nn_softshrink(lambd, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 44)
   if (present(lambd)) call dtf_give(f, 0, lambd)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_tanhshrink: input - tanh(input). The module.
@@ -6308,8 +6302,8 @@ function dt_nn_tanhshrink(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 45)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_threshold: input where it is above the threshold, value elsewhere. The module.
@@ -6325,8 +6319,8 @@ function dt_nn_threshold(threshold, value, inplace, stat, errmsg) result(out)
   call dtf_give(f, 0, threshold)
   call dtf_give(f, 1, value)
   if (present(inplace)) call dtf_give(f, 2, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softsign: input / (1 + |input|). The module.
@@ -6336,8 +6330,8 @@ function dt_nn_softsign(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 47)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_selu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
@@ -6349,8 +6343,8 @@ function dt_nn_selu(inplace, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 48)
   if (present(inplace)) call dtf_give(f, 0, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
@@ -6364,8 +6358,8 @@ function dt_nn_celu(alpha, inplace, stat, errmsg) result(out)
   call dtf_begin(f, 49)
   if (present(alpha)) call dtf_give(f, 0, alpha)
   if (present(inplace)) call dtf_give(f, 1, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_mish: input * tanh(softplus(input)). The module.
@@ -6377,8 +6371,8 @@ function dt_nn_mish(inplace, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 50)
   if (present(inplace)) call dtf_give(f, 0, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_glu: The first half of the input times the sigmoid of the second. The module.
@@ -6390,8 +6384,8 @@ function dt_nn_glu(dim, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 51)
   if (present(dim)) call dtf_give(f, 0, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_prelu: input where it is positive, weight * input elsewhere. The module.
@@ -6409,8 +6403,8 @@ function dt_nn_prelu(num_parameters, init, device, dtype, stat, errmsg) result(o
   if (present(init)) call dtf_give(f, 1, init)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rrelu: LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
@@ -6427,8 +6421,8 @@ function dt_nn_rrelu(lower, upper, inplace, stat, errmsg) result(out)
   if (present(lower)) call dtf_give(f, 0, lower)
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(inplace)) call dtf_give(f, 2, inplace)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softmin: softmax of -input. The module.
@@ -6440,8 +6434,8 @@ function dt_nn_softmin(dim, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 54)
   call dtf_give(f, 0, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softmax: exp(input) / sum(exp(input)) along a dimension. The module.
@@ -6453,8 +6447,8 @@ function dt_nn_softmax(dim, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 55)
   call dtf_give(f, 0, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_softmax2d: softmax over the channels of [batch, channels, height, width], or without the
@@ -6465,8 +6459,8 @@ function dt_nn_softmax2d(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 56)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_log_softmax: log(softmax(input)), without overflow. The module.
@@ -6478,15 +6472,15 @@ function dt_nn_log_softmax(dim, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 57)
   call dtf_give(f, 0, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_multihead_attention: Attention of several heads; multi_head_attention_forward has the
-! formulas. Inputs: query, key, value, and if need be key_padding_mask and attn_mask. Outputs:
-! what is attended to, and the weights of the keys, the mean over heads. Parameters:
-! in_proj_weight, or with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight,
-! in_proj_bias, bias_k, bias_v, out_proj.weight, out_proj.bias. The module.
+! formulas. Inputs: query, key, value, and if need be key_padding_mask and attn_mask. Outputs: what
+! is attended to, and the weights of the keys, the mean over heads. Parameters: in_proj_weight, or
+! with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v,
+! out_proj.weight, out_proj.bias. The module.
 function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: embed_dim
   type(*), dimension(..), intent(in) :: num_heads
@@ -6515,12 +6509,12 @@ function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias
   if (present(batch_first)) call dtf_give(f, 8, batch_first)
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_transformer_encoder_layer: Attention of an input to itself, then two linear layers, each
-! added to what it is applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
+! nn_transformer_encoder_layer: Attention of an input to itself, then two linear layers, each added
+! to what it is applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
 ! src_key_padding_mask. The module.
 function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: d_model
@@ -6550,8 +6544,8 @@ function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropou
   if (present(bias)) call dtf_give(f, 8, bias)
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_transformer_decoder_layer: Attention of an input to itself, then to memory, then two linear
@@ -6585,8 +6579,8 @@ function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropou
   if (present(bias)) call dtf_give(f, 8, bias)
   if (present(device)) call dtf_give(f, 9, device)
   if (present(dtype)) call dtf_give(f, 10, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_transformer: An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each
@@ -6625,8 +6619,8 @@ function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layer
   if (present(bias)) call dtf_give(f, 10, bias)
   if (present(device)) call dtf_give(f, 11, device)
   if (present(dtype)) call dtf_give(f, 12, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_mse_loss: (input - target) squared. The module.
@@ -6638,8 +6632,8 @@ function dt_nn_mse_loss(reduction, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 62)
   if (present(reduction)) call dtf_give(f, 0, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_l1_loss: |input - target|. The module.
@@ -6651,8 +6645,8 @@ function dt_nn_l1_loss(reduction, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 63)
   if (present(reduction)) call dtf_give(f, 0, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_nll_loss: -weight[target] * input[target], for log-probabilities [batch, classes, ...]. The
@@ -6669,8 +6663,8 @@ function dt_nn_nll_loss(weight, ignore_index, reduction, stat, errmsg) result(ou
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_cross_entropy_loss: NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets
@@ -6689,12 +6683,12 @@ function dt_nn_cross_entropy_loss(weight, ignore_index, reduction, label_smoothi
   if (present(ignore_index)) call dtf_give(f, 1, ignore_index)
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(label_smoothing)) call dtf_give(f, 3, label_smoothing)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_bce_loss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a
-! target in [0, 1]. The module.
+! nn_bce_loss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target
+! in [0, 1]. The module.
 function dt_nn_bce_loss(weight, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in), optional :: weight
   integer, intent(in), optional :: reduction
@@ -6705,8 +6699,8 @@ function dt_nn_bce_loss(weight, reduction, stat, errmsg) result(out)
   call dtf_begin(f, 66)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_bce_with_logits_loss: BCELoss of sigmoid(input), without overflow. The module.
@@ -6722,12 +6716,12 @@ function dt_nn_bce_with_logits_loss(weight, reduction, pos_weight, stat, errmsg)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(pos_weight)) call dtf_give(f, 2, handle_of(pos_weight))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta
-! elsewhere (arXiv 1504.08083). The module.
+! nn_smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere
+! (arXiv 1504.08083). The module.
 function dt_nn_smooth_l1_loss(reduction, beta, stat, errmsg) result(out)
   integer, intent(in), optional :: reduction
   real(real64), intent(in), optional :: beta
@@ -6738,8 +6732,8 @@ function dt_nn_smooth_l1_loss(reduction, beta, stat, errmsg) result(out)
   call dtf_begin(f, 68)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(beta)) call dtf_give(f, 1, beta)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta)
@@ -6754,8 +6748,8 @@ function dt_nn_huber_loss(reduction, delta, stat, errmsg) result(out)
   call dtf_begin(f, 69)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(delta)) call dtf_give(f, 1, delta)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_kl_div_loss: The Kullback-Leibler divergence: target * (log(target) - input), for log-
@@ -6770,8 +6764,8 @@ function dt_nn_kl_div_loss(reduction, log_target, stat, errmsg) result(out)
   call dtf_begin(f, 70)
   if (present(reduction)) call dtf_give(f, 0, reduction)
   if (present(log_target)) call dtf_give(f, 1, log_target)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps), of the
@@ -6790,8 +6784,8 @@ function dt_nn_poisson_nll_loss(log_input, full, eps, reduction, stat, errmsg) r
   if (present(full)) call dtf_give(f, 1, full)
   if (present(eps)) call dtf_give(f, 2, eps)
   if (present(reduction)) call dtf_give(f, 3, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of
@@ -6808,8 +6802,8 @@ function dt_nn_gaussian_nll_loss(full, eps, reduction, stat, errmsg) result(out)
   if (present(full)) call dtf_give(f, 0, full)
   if (present(eps)) call dtf_give(f, 1, eps)
   if (present(reduction)) call dtf_give(f, 2, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_soft_margin_loss: log(1 + exp(-target * input)), for targets of 1 and -1. The module.
@@ -6821,8 +6815,8 @@ function dt_nn_soft_margin_loss(reduction, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 73)
   if (present(reduction)) call dtf_give(f, 0, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_hinge_embedding_loss: A distance where the target is 1, max(0, margin - distance) where it is
@@ -6837,8 +6831,8 @@ function dt_nn_hinge_embedding_loss(margin, reduction, stat, errmsg) result(out)
   call dtf_begin(f, 74)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_margin_ranking_loss: max(0, -target * (input1 - input2) + margin): the first should be larger
@@ -6853,8 +6847,8 @@ function dt_nn_margin_ranking_loss(margin, reduction, stat, errmsg) result(out)
   call dtf_begin(f, 75)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_cosine_embedding_loss: 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of
@@ -6869,12 +6863,12 @@ function dt_nn_cosine_embedding_loss(margin, reduction, stat, errmsg) result(out
   call dtf_begin(f, 76)
   if (present(margin)) call dtf_give(f, 0, margin)
   if (present(reduction)) call dtf_give(f, 1, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor,
-! negative)). The module.
+! nn_triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+! The module.
 function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg) result(out)
   real(real64), intent(in), optional :: margin
   real(real64), intent(in), optional :: p
@@ -6891,12 +6885,12 @@ function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg
   if (present(eps)) call dtf_give(f, 2, eps)
   if (present(swap)) call dtf_give(f, 3, swap)
   if (present(reduction)) call dtf_give(f, 4, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_multi_margin_loss: The mean over the classes of weight[target] * max(0, margin -
-! input[target] + input[class])^p, without the target's own. The module.
+! nn_multi_margin_loss: The mean over the classes of weight[target] * max(0, margin - input[target]
+! + input[class])^p, without the target's own. The module.
 function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: p
   real(real64), intent(in), optional :: margin
@@ -6911,8 +6905,8 @@ function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) res
   if (present(margin)) call dtf_give(f, 1, margin)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_multi_label_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over the
@@ -6925,8 +6919,8 @@ function dt_nn_multi_label_margin_loss(reduction, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 79)
   if (present(reduction)) call dtf_give(f, 0, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_multi_label_soft_margin_loss: The mean over the classes of BCEWithLogitsLoss, for logits and
@@ -6941,8 +6935,8 @@ function dt_nn_multi_label_soft_margin_loss(weight, reduction, stat, errmsg) res
   call dtf_begin(f, 80)
   if (present(weight)) call dtf_give(f, 0, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 1, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_ctc_loss: -log of the probability of all paths through time that are the target after blanks
@@ -6959,8 +6953,8 @@ function dt_nn_ctc_loss(blank, reduction, zero_infinity, stat, errmsg) result(ou
   if (present(blank)) call dtf_give(f, 0, blank)
   if (present(reduction)) call dtf_give(f, 1, reduction)
   if (present(zero_infinity)) call dtf_give(f, 2, zero_infinity)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_pool1d: Maximum of each window of [batch, channels, length], or without the batch;
@@ -6981,8 +6975,8 @@ function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(padding)) call dtf_give(f, 2, padding)
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the batch;
@@ -7003,8 +6997,8 @@ function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(padding)) call dtf_give(f, 2, padding)
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_pool3d: Maximum of each window of [batch, channels, depth, height, width], or without the
@@ -7025,8 +7019,8 @@ function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, sta
   if (present(padding)) call dtf_give(f, 2, padding)
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool1d: The maxima of [batch, channels, length] where they were, among zeros: undoes
@@ -7043,8 +7037,8 @@ function dt_nn_max_unpool1d(kernel_size, stride, padding, stat, errmsg) result(o
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool2d: The maxima of [batch, channels, height, width] where they were, among zeros:
@@ -7061,8 +7055,8 @@ function dt_nn_max_unpool2d(kernel_size, stride, padding, stat, errmsg) result(o
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_max_unpool3d: The maxima of [batch, channels, depth, height, width] where they were, among
@@ -7079,8 +7073,8 @@ function dt_nn_max_unpool3d(kernel_size, stride, padding, stat, errmsg) result(o
   call dtf_give(f, 0, kernel_size)
   if (present(stride)) call dtf_give(f, 1, stride)
   if (present(padding)) call dtf_give(f, 2, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_fractional_max_pool2d: Maximum of windows at pseudo-random distances of [batch, channels,
@@ -7097,8 +7091,8 @@ function dt_nn_fractional_max_pool2d(kernel_size, output_size, output_ratio, sta
   call dtf_give(f, 0, kernel_size)
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_fractional_max_pool3d: Maximum of windows at pseudo-random distances of [batch, channels,
@@ -7115,8 +7109,8 @@ function dt_nn_fractional_max_pool3d(kernel_size, output_size, output_ratio, sta
   call dtf_give(f, 0, kernel_size)
   if (present(output_size)) call dtf_give(f, 1, output_size)
   if (present(output_ratio)) call dtf_give(f, 2, output_ratio)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool1d: Mean of each window of [batch, channels, length], or without the batch;
@@ -7137,8 +7131,8 @@ function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(padding)) call dtf_give(f, 2, padding)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool2d: Mean of each window of [batch, channels, height, width], or without the batch;
@@ -7161,8 +7155,8 @@ function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 5, divisor_override)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_avg_pool3d: Mean of each window of [batch, channels, depth, height, width], or without the
@@ -7185,8 +7179,8 @@ function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 4, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 5, divisor_override)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool1d: Mean of windows that are as equal as can be, of [batch, channels,
@@ -7199,8 +7193,8 @@ function dt_nn_adaptive_avg_pool1d(output_size, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 93)
   call dtf_give(f, 0, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool1d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7213,8 +7207,8 @@ function dt_nn_adaptive_max_pool1d(output_size, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 94)
   call dtf_give(f, 0, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the
@@ -7233,12 +7227,12 @@ function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels,
-! height, width], or without the batch. The module.
+! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels, height,
+! width], or without the batch. The module.
 function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
   type(*), intent(in) :: output_size(:)
   integer, intent(out), optional :: stat
@@ -7247,8 +7241,8 @@ function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 96)
   call dtf_give(f, 0, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool2d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7261,8 +7255,8 @@ function dt_nn_adaptive_max_pool2d(output_size, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 97)
   call dtf_give(f, 0, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lp_pool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or
@@ -7281,8 +7275,8 @@ function dt_nn_lp_pool2d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_avg_pool3d: Mean of windows that are as equal as can be, of [batch, channels, depth,
@@ -7295,8 +7289,8 @@ function dt_nn_adaptive_avg_pool3d(output_size, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 99)
   call dtf_give(f, 0, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_adaptive_max_pool3d: Maximum of windows that are as equal as can be, of [batch, channels,
@@ -7309,12 +7303,12 @@ function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 100)
   call dtf_give(f, 0, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width],
-! or without the batch. The module.
+! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
+! without the batch. The module.
 function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
   real(real64), intent(in) :: norm_type
   type(*), intent(in) :: kernel_size(:)
@@ -7329,8 +7323,8 @@ function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg
   call dtf_give(f, 1, kernel_size)
   if (present(stride)) call dtf_give(f, 2, stride)
   if (present(ceil_mode)) call dtf_give(f, 3, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_upsample: Resizes images of [batch, channels, ...], as functional.interpolate. The module.
@@ -7346,8 +7340,8 @@ function dt_nn_upsample(size, scale_factor, mode, stat, errmsg) result(out)
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
   if (present(mode)) call dtf_give(f, 2, mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_upsampling_nearest2d: Resizes images of [batch, channels, height, width] by repeating or
@@ -7362,12 +7356,12 @@ function dt_nn_upsampling_nearest2d(size, scale_factor, stat, errmsg) result(out
   call dtf_begin(f, 103)
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along
-! both, the corners on each other. The module.
+! nn_upsampling_bilinear2d: Resizes images of [batch, channels, height, width] linearly along both,
+! the corners on each other. The module.
 function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(out)
   type(*), intent(in), optional :: size(:)
   real(real64), intent(in), optional :: scale_factor(:)
@@ -7378,16 +7372,16 @@ function dt_nn_upsampling_bilinear2d(size, scale_factor, stat, errmsg) result(ou
   call dtf_begin(f, 104)
   if (present(size)) call dtf_give(f, 0, size)
   if (present(scale_factor)) call dtf_give(f, 1, scale_factor)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rnn: The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
-! [time, batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
-! and the state that it begins with, absent for zeros. Outputs: the hidden states of the last
-! layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
-! weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
-! weight_ih_l0_reverse. The module.
+! [time, batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and
+! the state that it begins with, absent for zeros. Outputs: the hidden states of the last layer,
+! and what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+! bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
+! module.
 function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
@@ -7414,16 +7408,16 @@ function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batc
   if (present(bidirectional)) call dtf_give(f, 7, bidirectional)
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lstm: Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
 ! batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
 ! hidden state and the cells that it begins with, absent for zeros. Outputs: the hidden states of
 ! the last layer, and what hidden states and cells of all layers and directions end with.
-! Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0
-! of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+! Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of
+! layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
 function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in) :: input_size
   type(*), dimension(..), intent(in) :: hidden_size
@@ -7450,8 +7444,8 @@ function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, drop
   if (present(proj_size)) call dtf_give(f, 7, proj_size)
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gru: Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
@@ -7483,8 +7477,8 @@ function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropo
   if (present(bidirectional)) call dtf_give(f, 6, bidirectional)
   if (present(device)) call dtf_give(f, 7, device)
   if (present(dtype)) call dtf_give(f, 8, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_rnn_cell: One time step of a recurrent network; rnn_tanh has the formulas. The module.
@@ -7506,8 +7500,8 @@ function dt_nn_rnn_cell(input_size, hidden_size, bias, nonlinearity, device, dty
   if (present(nonlinearity)) call dtf_give(f, 3, nonlinearity)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(dtype)) call dtf_give(f, 5, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_lstm_cell: One time step of long short-term memory; lstm has the formulas. The module.
@@ -7527,8 +7521,8 @@ function dt_nn_lstm_cell(input_size, hidden_size, bias, device, dtype, stat, err
   if (present(bias)) call dtf_give(f, 2, bias)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_gru_cell: One time step of gated recurrent units; gru has the formulas. The module.
@@ -7548,8 +7542,8 @@ function dt_nn_gru_cell(input_size, hidden_size, bias, device, dtype, stat, errm
   if (present(bias)) call dtf_give(f, 2, bias)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_unflatten: Splits one dimension into several. The module.
@@ -7563,8 +7557,8 @@ function dt_nn_unflatten(dim, unflattened_size, stat, errmsg) result(out)
   call dtf_begin(f, 111)
   call dtf_give(f, 0, dim)
   call dtf_give(f, 1, unflattened_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_fold: Adds up windows, as columns, to images. The module.
@@ -7584,8 +7578,8 @@ function dt_nn_fold(output_size, kernel_size, dilation, padding, stride, stat, e
   if (present(dilation)) call dtf_give(f, 2, dilation)
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(stride)) call dtf_give(f, 4, stride)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_unfold: The windows of images as columns. The module.
@@ -7603,8 +7597,8 @@ function dt_nn_unfold(kernel_size, dilation, padding, stride, stat, errmsg) resu
   if (present(dilation)) call dtf_give(f, 1, dilation)
   if (present(padding)) call dtf_give(f, 2, padding)
   if (present(stride)) call dtf_give(f, 3, stride)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_pixel_shuffle: Spreads channels over the plane (arXiv 1609.05158). The module.
@@ -7616,8 +7610,8 @@ function dt_nn_pixel_shuffle(upscale_factor, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 114)
   call dtf_give(f, 0, upscale_factor)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_pixel_unshuffle: The inverse of PixelShuffle. The module.
@@ -7629,8 +7623,8 @@ function dt_nn_pixel_unshuffle(downscale_factor, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 115)
   call dtf_give(f, 0, downscale_factor)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_channel_shuffle: Puts the first channels of all groups in front, then their second ones, and
@@ -7643,8 +7637,8 @@ function dt_nn_channel_shuffle(groups, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 116)
   call dtf_give(f, 0, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad1d: Pads the last dimension with zeros. The module.
@@ -7656,8 +7650,8 @@ function dt_nn_zero_pad1d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 117)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad2d: Pads the last 2 dimensions with zeros. The module.
@@ -7669,8 +7663,8 @@ function dt_nn_zero_pad2d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 118)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_zero_pad3d: Pads the last 3 dimensions with zeros. The module.
@@ -7682,8 +7676,8 @@ function dt_nn_zero_pad3d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 119)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad1d: Pads the last dimension with one number. The module.
@@ -7697,8 +7691,8 @@ function dt_nn_constant_pad1d(padding, value, stat, errmsg) result(out)
   call dtf_begin(f, 120)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad2d: Pads the last 2 dimensions with one number. The module.
@@ -7712,8 +7706,8 @@ function dt_nn_constant_pad2d(padding, value, stat, errmsg) result(out)
   call dtf_begin(f, 121)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_constant_pad3d: Pads the last 3 dimensions with one number. The module.
@@ -7727,8 +7721,8 @@ function dt_nn_constant_pad3d(padding, value, stat, errmsg) result(out)
   call dtf_begin(f, 122)
   call dtf_give(f, 0, padding)
   call dtf_give(f, 1, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad1d: Pads the last dimension with the elements in a mirror on the last one. The
@@ -7741,8 +7735,8 @@ function dt_nn_reflection_pad1d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 123)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad2d: Pads the last 2 dimensions with the elements in a mirror on the last one.
@@ -7755,8 +7749,8 @@ function dt_nn_reflection_pad2d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 124)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_reflection_pad3d: Pads the last 3 dimensions with the elements in a mirror on the last one.
@@ -7769,8 +7763,8 @@ function dt_nn_reflection_pad3d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 125)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad1d: Pads the last dimension with the last element. The module.
@@ -7782,8 +7776,8 @@ function dt_nn_replication_pad1d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 126)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad2d: Pads the last 2 dimensions with the last element. The module.
@@ -7795,8 +7789,8 @@ function dt_nn_replication_pad2d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 127)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_replication_pad3d: Pads the last 3 dimensions with the last element. The module.
@@ -7808,8 +7802,8 @@ function dt_nn_replication_pad3d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 128)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad1d: Pads the last dimension with the elements from the other end on. The module.
@@ -7821,8 +7815,8 @@ function dt_nn_circular_pad1d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 129)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad2d: Pads the last 2 dimensions with the elements from the other end on. The
@@ -7835,8 +7829,8 @@ function dt_nn_circular_pad2d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 130)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nn_circular_pad3d: Pads the last 3 dimensions with the elements from the other end on. The
@@ -7849,8 +7843,8 @@ function dt_nn_circular_pad3d(padding, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 131)
   call dtf_give(f, 0, padding)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_lenet: LeNet-5 with relu and max pooling: images [batch, 1, 28, 28] become scores [batch,
@@ -7867,12 +7861,12 @@ function dt_models_lenet(num_classes, device, dtype, stat, errmsg) result(out)
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! models_alexnet: AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores
-! [batch, num_classes]. The module.
+! models_alexnet: AlexNet (arXiv 1404.5997): images [batch, 3, height, width] become scores [batch,
+! num_classes]. The module.
 function dt_models_alexnet(num_classes, dropout, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: num_classes
   real(real64), intent(in), optional :: dropout
@@ -7887,8 +7881,8 @@ function dt_models_alexnet(num_classes, dropout, device, dtype, stat, errmsg) re
   if (present(dropout)) call dtf_give(f, 1, dropout)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_vgg11: VGG-11 (arXiv 1409.1556): images [batch, 3, height, width] become scores [batch,
@@ -7907,8 +7901,8 @@ function dt_models_vgg11(num_classes, dropout, device, dtype, stat, errmsg) resu
   if (present(dropout)) call dtf_give(f, 1, dropout)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_resnet18: ResNet-18 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -7925,8 +7919,8 @@ function dt_models_resnet18(num_classes, device, dtype, stat, errmsg) result(out
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_resnet34: ResNet-34 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -7943,8 +7937,8 @@ function dt_models_resnet34(num_classes, device, dtype, stat, errmsg) result(out
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_resnet50: ResNet-50 (arXiv 1512.03385): images [batch, 3, height, width] become scores
@@ -7961,8 +7955,8 @@ function dt_models_resnet50(num_classes, device, dtype, stat, errmsg) result(out
   if (present(num_classes)) call dtf_give(f, 0, num_classes)
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_mobilenet_v2: MobileNetV2 (arXiv 1801.04381): images [batch, 3, height, width] become
@@ -7981,8 +7975,8 @@ function dt_models_mobilenet_v2(num_classes, dropout, device, dtype, stat, errms
   if (present(dropout)) call dtf_give(f, 1, dropout)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_vit_b_16: ViT-B/16 (arXiv 2010.11929): images [batch, 3, image_size, image_size] become
@@ -8013,15 +8007,14 @@ function dt_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num
   if (present(dropout)) call dtf_give(f, 7, dropout)
   if (present(device)) call dtf_give(f, 8, device)
   if (present(dtype)) call dtf_give(f, 9, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! models_gpt2: GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size:
-! tokens [batch, time] become scores [batch, time, vocabulary]. The last layer is `wte` again.
-! State dicts may have the published checkpoint's names, those with "transformer." in front, and
-! what files have besides: the masks and a copy of `wte`. `module_generate` writes with it. The
-! module.
+! models_gpt2: GPT-2 (Radford et al., 2019) with 124 million parameters, or of another size: tokens
+! [batch, time] become scores [batch, time, vocabulary]. The last layer is `wte` again. State dicts
+! may have the published checkpoint's names, those with "transformer." in front, and what files
+! have besides: the masks and a copy of `wte`. `module_generate` writes with it. The module.
 function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, device, dtype, stat, errmsg) result(out)
   type(*), dimension(..), intent(in), optional :: vocabulary
   type(*), dimension(..), intent(in), optional :: context
@@ -8044,8 +8037,8 @@ function dt_models_gpt2(vocabulary, context, width, layers, heads, dropout, devi
   if (present(dropout)) call dtf_give(f, 5, dropout)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! models_lstm_lm: A language model of LSTM layers (arXiv 1409.2329): tokens [batch, time], and if
@@ -8073,8 +8066,8 @@ function dt_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weigh
   if (present(tie_weights)) call dtf_give(f, 5, tie_weights)
   if (present(device)) call dtf_give(f, 6, device)
   if (present(dtype)) call dtf_give(f, 7, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_sgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
@@ -8098,8 +8091,8 @@ function dt_optim_sgd(params, lr, momentum, dampening, weight_decay, nesterov, m
   if (present(weight_decay)) call dtf_give(f, 4, weight_decay)
   if (present(nesterov)) call dtf_give(f, 5, nesterov)
   if (present(maximize)) call dtf_give(f, 6, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adam: Adam (arXiv 1412.6980), as torch.optim.Adam.
@@ -8127,8 +8120,8 @@ function dt_optim_adam(params, lr, beta1, beta2, eps, weight_decay, amsgrad, max
   if (present(amsgrad)) call dtf_give(f, 6, amsgrad)
   if (present(maximize)) call dtf_give(f, 7, maximize)
   if (present(decoupled_weight_decay)) call dtf_give(f, 8, decoupled_weight_decay)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adamw: Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
@@ -8154,8 +8147,8 @@ function dt_optim_adamw(params, lr, beta1, beta2, eps, weight_decay, amsgrad, ma
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(amsgrad)) call dtf_give(f, 6, amsgrad)
   if (present(maximize)) call dtf_give(f, 7, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_rmsprop: RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
@@ -8181,8 +8174,8 @@ function dt_optim_rmsprop(params, lr, alpha, eps, weight_decay, momentum, center
   if (present(momentum)) call dtf_give(f, 5, momentum)
   if (present(centered)) call dtf_give(f, 6, centered)
   if (present(maximize)) call dtf_give(f, 7, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adagrad: Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
@@ -8206,8 +8199,8 @@ function dt_optim_adagrad(params, lr, lr_decay, weight_decay, initial_accumulato
   if (present(initial_accumulator_value)) call dtf_give(f, 4, initial_accumulator_value)
   if (present(eps)) call dtf_give(f, 5, eps)
   if (present(maximize)) call dtf_give(f, 6, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adadelta: Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
@@ -8229,8 +8222,8 @@ function dt_optim_adadelta(params, lr, rho, eps, weight_decay, maximize, stat, e
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(weight_decay)) call dtf_give(f, 4, weight_decay)
   if (present(maximize)) call dtf_give(f, 5, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_adamax: Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
@@ -8254,8 +8247,8 @@ function dt_optim_adamax(params, lr, beta1, beta2, eps, weight_decay, maximize, 
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(maximize)) call dtf_give(f, 6, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_nadam: Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
@@ -8283,8 +8276,8 @@ function dt_optim_nadam(params, lr, beta1, beta2, eps, weight_decay, momentum_de
   if (present(momentum_decay)) call dtf_give(f, 6, momentum_decay)
   if (present(decoupled_weight_decay)) call dtf_give(f, 7, decoupled_weight_decay)
   if (present(maximize)) call dtf_give(f, 8, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_radam: Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
@@ -8310,8 +8303,8 @@ function dt_optim_radam(params, lr, beta1, beta2, eps, weight_decay, decoupled_w
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(decoupled_weight_decay)) call dtf_give(f, 6, decoupled_weight_decay)
   if (present(maximize)) call dtf_give(f, 7, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_asgd: Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as
@@ -8336,8 +8329,8 @@ function dt_optim_asgd(params, lr, lambd, alpha, t0, weight_decay, maximize, sta
   if (present(t0)) call dtf_give(f, 4, t0)
   if (present(weight_decay)) call dtf_give(f, 5, weight_decay)
   if (present(maximize)) call dtf_give(f, 6, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_rprop: Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
@@ -8361,8 +8354,8 @@ function dt_optim_rprop(params, lr, etaminus, etaplus, step_size_min, step_size_
   if (present(step_size_min)) call dtf_give(f, 4, step_size_min)
   if (present(step_size_max)) call dtf_give(f, 5, step_size_max)
   if (present(maximize)) call dtf_give(f, 6, maximize)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_step_lr: Multiplies the learning rate by gamma every step_size epochs.
@@ -8378,8 +8371,8 @@ function dt_optim_step_lr(optimizer, step_size, gamma, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, step_size)
   if (present(gamma)) call dtf_give(f, 2, gamma)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_multi_step_lr: Multiplies the learning rate by gamma at each milestone.
@@ -8395,8 +8388,8 @@ function dt_optim_multi_step_lr(optimizer, milestones, gamma, stat, errmsg) resu
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, milestones)
   if (present(gamma)) call dtf_give(f, 2, gamma)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_constant_lr: Multiplies the learning rate by a factor until an epoch.
@@ -8412,8 +8405,8 @@ function dt_optim_constant_lr(optimizer, factor, total_iters, stat, errmsg) resu
   call dtf_give(f, 0, handle_of(optimizer))
   if (present(factor)) call dtf_give(f, 1, factor)
   if (present(total_iters)) call dtf_give(f, 2, total_iters)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_linear_lr: Moves the factor of the learning rate in a straight line.
@@ -8431,8 +8424,8 @@ function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, st
   if (present(start_factor)) call dtf_give(f, 1, start_factor)
   if (present(end_factor)) call dtf_give(f, 2, end_factor)
   if (present(total_iters)) call dtf_give(f, 3, total_iters)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_exponential_lr: Multiplies the learning rate by gamma every epoch.
@@ -8446,8 +8439,8 @@ function dt_optim_exponential_lr(optimizer, gamma, stat, errmsg) result(out)
   call dtf_begin(f, 157)
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, gamma)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_polynomial_lr: Lowers the learning rate to 0 along a polynomial.
@@ -8463,8 +8456,8 @@ function dt_optim_polynomial_lr(optimizer, total_iters, power, stat, errmsg) res
   call dtf_give(f, 0, handle_of(optimizer))
   if (present(total_iters)) call dtf_give(f, 1, total_iters)
   if (present(power)) call dtf_give(f, 2, power)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optim_cosine_annealing_lr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
@@ -8480,12 +8473,12 @@ function dt_optim_cosine_annealing_lr(optimizer, t_max, eta_min, stat, errmsg) r
   call dtf_give(f, 0, handle_of(optimizer))
   call dtf_give(f, 1, t_max)
   if (present(eta_min)) call dtf_give(f, 2, eta_min)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762).
-! A query that may look nowhere gives zeros. [..., queries, features of the values].
+! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A
+! query that may look nowhere gives zeros. [..., queries, features of the values].
 function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: query
   type(dt_tensor), intent(in) :: key
@@ -8508,8 +8501,8 @@ function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p
   if (present(is_causal)) call dtf_give(f, 5, is_causal)
   if (present(scale)) call dtf_give(f, 6, scale)
   if (present(enable_gqa)) call dtf_give(f, 7, enable_gqa)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multi_head_attention_forward: Attention of several heads (arXiv 1706.03762): queries, keys and
@@ -8573,9 +8566,9 @@ subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check
   if (present(static_v)) call dtf_give(f, 22, handle_of(static_v))
   if (present(average_attn_weights)) call dtf_give(f, 23, average_attn_weights)
   if (present(is_causal)) call dtf_give(f, 24, is_causal)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(weights, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(weights, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! autocast_begin: Begins a region of this context in which ops run in the dtype that their policy
@@ -8594,17 +8587,17 @@ subroutine dt_autocast_begin(device_type, dtype, enabled, cache_enabled, stat, e
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(enabled)) call dtf_give(f, 2, enabled)
   if (present(cache_enabled)) call dtf_give(f, 3, cache_enabled)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! autocast_end: Ends the region that autocast_begin began last. With the outermost one the casts
-! of weights are forgotten.
+! autocast_end: Ends the region that autocast_begin began last. With the outermost one the casts of
+! weights are forgotten.
 subroutine dt_autocast_end(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 163)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! is_autocast_enabled: Whether ops are cast in this context.
@@ -8616,8 +8609,8 @@ function dt_is_autocast_enabled(device_type, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 164)
   call dtf_give(f, 0, device_type)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_autocast_enabled: Turns casting on or off, until the region ends.
@@ -8630,7 +8623,7 @@ subroutine dt_set_autocast_enabled(device_type, enabled, stat, errmsg)
   call dtf_begin(f, 165)
   call dtf_give(f, 0, device_type)
   call dtf_give(f, 1, enabled)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! get_autocast_dtype: The half precision of a kind of device.
@@ -8642,8 +8635,8 @@ function dt_get_autocast_dtype(device_type, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 166)
   call dtf_give(f, 0, device_type)
-  call tell(dtf_run(f), stat, errmsg)
-  out = int(f%args(0))
+  call run(f, stat, errmsg)
+  out = int(f%taken(0))
   call dtf_end(f)
 end function
 ! set_autocast_dtype: Sets the half precision of a kind of device, until the region ends.
@@ -8656,7 +8649,7 @@ subroutine dt_set_autocast_dtype(device_type, dtype, stat, errmsg)
   call dtf_begin(f, 167)
   call dtf_give(f, 0, device_type)
   call dtf_give(f, 1, dtype)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! is_autocast_cache_enabled: Whether casts of weights are kept.
@@ -8666,8 +8659,8 @@ function dt_is_autocast_cache_enabled(stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 168)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_autocast_cache_enabled: Has casts of weights kept or not, until the region ends.
@@ -8678,17 +8671,17 @@ subroutine dt_set_autocast_cache_enabled(enabled, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 169)
   call dtf_give(f, 0, enabled)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! clear_autocast_cache: Forgets the casts of weights, as after a change that their version does
-! not tell.
+! clear_autocast_cache: Forgets the casts of weights, as after a change that their version does not
+! tell.
 subroutine dt_clear_autocast_cache(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 170)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! tensor_backward: Adds gradients with respect to the leaves to their .grad. If it fails, some of
@@ -8708,7 +8701,7 @@ subroutine dt_tensor_backward(input, gradient, retain_graph, create_graph, input
   if (present(retain_graph)) call dtf_give(f, 2, retain_graph)
   if (present(create_graph)) call dtf_give(f, 3, create_graph)
   if (present(inputs)) call dtf_give(f, 4, handle_of(inputs))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! autograd_backward: backward from several tensors at once.
@@ -8727,11 +8720,11 @@ subroutine dt_autograd_backward(tensors, grad_tensors, retain_graph, create_grap
   if (present(retain_graph)) call dtf_give(f, 2, retain_graph)
   if (present(create_graph)) call dtf_give(f, 3, create_graph)
   if (present(inputs)) call dtf_give(f, 4, handle_of(inputs))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! autograd_grad: Gradients of outputs with respect to inputs. One gradient per input; .grad is
-! left alone.
+! autograd_grad: Gradients of outputs with respect to inputs. One gradient per input; .grad is left
+! alone.
 function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: outputs(:)
   type(dt_tensor), intent(in) :: inputs(:)
@@ -8750,8 +8743,9 @@ function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_gr
   if (present(retain_graph)) call dtf_give(f, 3, retain_graph)
   if (present(create_graph)) call dtf_give(f, 4, create_graph)
   if (present(allow_unused)) call dtf_give(f, 5, allow_unused)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! tensor_register_hook: Has backward call a function with the tensor's gradient.
@@ -8765,8 +8759,8 @@ function dt_tensor_register_hook(input, hook, stat, errmsg) result(out)
   call dtf_begin(f, 174)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_register_post_accumulate_grad_hook: Has backward call a function with a leaf's .grad each
@@ -8781,8 +8775,8 @@ function dt_tensor_register_post_accumulate_grad_hook(input, hook, stat, errmsg)
   call dtf_begin(f, 175)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, transfer(c_funloc(hook), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! autograd_current_backward: Which backward runs on this thread, the innermost: for hooks. Its
@@ -8793,8 +8787,8 @@ function dt_autograd_current_backward(stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 176)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! autograd_is_reached: Whether the backward that runs on this thread, the innermost, comes to the
@@ -8807,13 +8801,13 @@ function dt_autograd_is_reached(node, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 177)
   call dtf_give(f, 0, node)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
-! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for
-! backward than the tensors themselves: copies on another device, or rounded ones. By-products,
-! such as the indices of a maximum, stay as they are. The last pair of functions is in force.
+! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for backward
+! than the tensors themselves: copies on another device, or rounded ones. By-products, such as the
+! indices of a maximum, stay as they are. The last pair of functions is in force.
 subroutine dt_autograd_push_saved_tensors_hooks(pack, unpack, stat, errmsg)
   procedure(dt_tensor_hook) :: pack
   procedure(dt_tensor_hook) :: unpack
@@ -8823,7 +8817,7 @@ subroutine dt_autograd_push_saved_tensors_hooks(pack, unpack, stat, errmsg)
   call dtf_begin(f, 178)
   call dtf_give(f, 0, transfer(c_funloc(pack), 0_int64))
   call dtf_give(f, 1, transfer(c_funloc(unpack), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! autograd_pop_saved_tensors_hooks: Takes the last pair of hooks of saved tensors off. What they
@@ -8833,7 +8827,7 @@ subroutine dt_autograd_pop_saved_tensors_hooks(stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 179)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! hook_remove: Takes a hook off; a second time does nothing.
@@ -8844,7 +8838,7 @@ subroutine dt_hook_remove(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 180)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! custom_function: Records an operation of the user's: the outputs get a node that calls backward.
@@ -8867,8 +8861,9 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   call dtf_give(f, 3, handle_of(saved))
   call dtf_give(f, 4, transfer(c_funloc(backward), 0_int64))
   if (present(dirty)) call dtf_give(f, 5, handle_of(dirty))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -8894,8 +8889,8 @@ function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv1d_padding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
@@ -8919,8 +8914,8 @@ function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv_transpose1d: The transpose of conv1d as a linear map of its input, which the gradient of
@@ -8948,13 +8943,13 @@ function dt_conv_transpose1d(input, weight, bias, stride, padding, output_paddin
   if (present(output_padding)) call dtf_give(f, 5, output_padding)
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
-! out_channels, height, width], where height and width are (size + 2 * padding - dilation *
-! (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
+! out_channels, height, width], where height and width are (size + 2 * padding - dilation * (kernel
+! - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
 function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: weight
@@ -8975,8 +8970,8 @@ function dt_conv2d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv2d_padding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
@@ -9000,8 +8995,8 @@ function dt_conv2d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv_transpose2d: The transpose of conv2d as a linear map of its input, which the gradient of
@@ -9029,8 +9024,8 @@ function dt_conv_transpose2d(input, weight, bias, stride, padding, output_paddin
   if (present(output_padding)) call dtf_give(f, 5, output_padding)
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv3d: 3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -9056,8 +9051,8 @@ function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat,
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv3d_padding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
@@ -9081,8 +9076,8 @@ function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, group
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(dilation)) call dtf_give(f, 5, dilation)
   if (present(groups)) call dtf_give(f, 6, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! conv_transpose3d: The transpose of conv3d as a linear map of its input, which the gradient of
@@ -9111,8 +9106,8 @@ function dt_conv_transpose3d(input, weight, bias, stride, padding, output_paddin
   if (present(output_padding)) call dtf_give(f, 5, output_padding)
   if (present(groups)) call dtf_give(f, 6, groups)
   if (present(dilation)) call dtf_give(f, 7, dilation)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! empty: A tensor with arbitrary contents.
@@ -9132,8 +9127,8 @@ function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errms
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! empty_strided: A tensor with given strides and arbitrary contents.
@@ -9153,12 +9148,12 @@ function dt_empty_strided(size, stride, dtype, device, requires_grad, stat, errm
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! new_empty_strided: A tensor with given strides and arbitrary contents, of this tensor's dtype
-! and device.
+! new_empty_strided: A tensor with given strides and arbitrary contents, of this tensor's dtype and
+! device.
 function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: size(:)
@@ -9177,8 +9172,8 @@ function dt_new_empty_strided(input, size, stride, dtype, device, requires_grad,
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! zeros: A tensor filled with 0.
@@ -9196,8 +9191,8 @@ function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ones: A tensor filled with 1.
@@ -9215,8 +9210,8 @@ function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! full: A tensor filled with one number.
@@ -9236,8 +9231,8 @@ function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) r
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arange: The values start, start + step, ... before end, 1-d.
@@ -9259,8 +9254,8 @@ function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linspace: Evenly spaced values from start to end, both included, 1-d.
@@ -9282,8 +9277,8 @@ function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, errm
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logspace: Powers of base whose exponents are evenly spaced from start to end, 1-d.
@@ -9307,8 +9302,8 @@ function dt_logspace(start, end, steps, base, dtype, device, requires_grad, stat
   if (present(dtype)) call dtf_give(f, 4, dtype)
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! eye: A matrix with ones on the diagonal and zeros elsewhere.
@@ -9328,8 +9323,8 @@ function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scalar_tensor: A 0-d tensor with one number.
@@ -9347,8 +9342,8 @@ function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(
   if (present(dtype)) call dtf_give(f, 1, dtype)
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! empty_like: A tensor of the input's shape with arbitrary contents.
@@ -9368,8 +9363,8 @@ function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat,
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! zeros_like: A tensor of the input's shape filled with 0.
@@ -9389,8 +9384,8 @@ function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat,
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ones_like: A tensor of the input's shape filled with 1.
@@ -9410,8 +9405,8 @@ function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, 
   if (present(device)) call dtf_give(f, 2, device)
   if (present(requires_grad)) call dtf_give(f, 3, requires_grad)
   if (present(memory_format)) call dtf_give(f, 4, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! full_like: A tensor of the input's shape filled with one number.
@@ -9433,8 +9428,8 @@ function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_fo
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_empty: A tensor with arbitrary contents, of this tensor's dtype and device.
@@ -9454,8 +9449,8 @@ function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) r
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_zeros: A tensor filled with 0, of this tensor's dtype and device.
@@ -9475,8 +9470,8 @@ function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) r
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_ones: A tensor filled with 1, of this tensor's dtype and device.
@@ -9496,8 +9491,8 @@ function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) re
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! new_full: A tensor filled with one number, of this tensor's dtype and device.
@@ -9519,8 +9514,8 @@ function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
   if (present(requires_grad)) call dtf_give(f, 5, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! from_numbers: A tensor with the given numbers.
@@ -9540,8 +9535,8 @@ function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg)
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! from_bools: A bool tensor with the given truth values.
@@ -9557,8 +9552,8 @@ function dt_from_bools(data, size, device, stat, errmsg) result(out)
   call dtf_give(f, 0, data)
   if (present(size)) call dtf_give(f, 1, size)
   if (present(device)) call dtf_give(f, 2, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! from_ints: Tensor of the given integers. torch.tensor of other languages.
@@ -9578,8 +9573,8 @@ function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) re
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! to_ints: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
@@ -9592,8 +9587,8 @@ function dt_to_ints(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 213)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = words_at(f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  out = words_at(f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! to_numbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All
@@ -9606,8 +9601,8 @@ function dt_to_numbers(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 214)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
+  call run(f, stat, errmsg)
+  out = transfer(words_at(f%taken(0), f%taken(1)), 0d0, f%taken(1))
   call dtf_end(f)
 end function
 ! clone: A differentiable copy.
@@ -9621,8 +9616,8 @@ function dt_clone(input, memory_format, stat, errmsg) result(out)
   call dtf_begin(f, 215)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! to: The tensor with another dtype or device; itself if nothing changes and copy is false.
@@ -9644,8 +9639,8 @@ function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, er
   if (present(non_blocking)) call dtf_give(f, 3, non_blocking)
   if (present(copy)) call dtf_give(f, 4, copy)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cpu: The tensor on the CPU; itself if it is there.
@@ -9659,8 +9654,8 @@ function dt_cpu(input, memory_format, stat, errmsg) result(out)
   call dtf_begin(f, 217)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cuda: The tensor on a CUDA device; itself if it is there.
@@ -9678,8 +9673,8 @@ function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) resul
   if (present(device)) call dtf_give(f, 1, device)
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
   if (present(memory_format)) call dtf_give(f, 3, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
@@ -9693,8 +9688,8 @@ function dt_contiguous(input, memory_format, stat, errmsg) result(out)
   call dtf_begin(f, 219)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! copy_: Copies src into the tensor.
@@ -9709,7 +9704,7 @@ subroutine dt_copy_(input, src, non_blocking, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(src))
   if (present(non_blocking)) call dtf_give(f, 2, non_blocking)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! fill_: Fills the tensor with one number.
@@ -9722,7 +9717,7 @@ subroutine dt_fill_(input, value, stat, errmsg)
   call dtf_begin(f, 221)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, value)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! zero_: Fills the tensor with 0.
@@ -9733,7 +9728,7 @@ subroutine dt_zero_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 222)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! dataset_new: A dataset whose item i is row i of each tensor.
@@ -9745,8 +9740,8 @@ function dt_dataset_new(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 223)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dataset_len: How many items there are.
@@ -9758,8 +9753,8 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 224)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! data_loader_new: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
@@ -9783,8 +9778,8 @@ function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers
   if (present(num_workers)) call dtf_give(f, 4, num_workers)
   if (present(prefetch_factor)) call dtf_give(f, 5, prefetch_factor)
   if (present(generator)) call dtf_give(f, 6, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! data_loader_len: How many batches an epoch has.
@@ -9796,8 +9791,8 @@ function dt_data_loader_len(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 226)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! data_loader_start: Begins a new epoch, in a new order if the loader shuffles.
@@ -9808,7 +9803,7 @@ subroutine dt_data_loader_start(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 227)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! data_loader_next: The next batch. Begins an epoch if none has begun. One tensor per field of the
@@ -9821,12 +9816,12 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 228)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
-! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or
-! float64.
+! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 function dt_read_idx(path, stat, errmsg) result(out)
   character(*), intent(in) :: path
   integer, intent(out), optional :: stat
@@ -9835,8 +9830,8 @@ function dt_read_idx(path, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 229)
   call dtf_give(f, 0, path)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! save_safetensors: Writes tensors in the safetensors format.
@@ -9853,11 +9848,11 @@ subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
   if (present(progress)) call dtf_give(f, 3, transfer(c_funloc(progress), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! load_safetensors_bytes: Reads all tensors from memory in the safetensors format: weights that
-! are part of a program, or came over a network.
+! load_safetensors_bytes: Reads all tensors from memory in the safetensors format: weights that are
+! part of a program, or came over a network.
 subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   character(*), intent(in) :: data
   integer, intent(out), optional :: stat
@@ -9867,9 +9862,10 @@ subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 231)
   call dtf_give(f, 0, data)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the names
@@ -9887,9 +9883,10 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! safetensors_names: The names of the tensors in a safetensors file.
@@ -9901,8 +9898,8 @@ function dt_safetensors_names(path, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 233)
   call dtf_give(f, 0, path)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_texts(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! save_checkpoint: Writes a state dict as PyTorch's torch.save does: torch.load(weights_only=True)
@@ -9920,7 +9917,7 @@ subroutine dt_save_checkpoint(path, names, tensors, progress, stat, errmsg)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
   if (present(progress)) call dtf_give(f, 3, transfer(c_funloc(progress), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! load_checkpoint: Reads tensors of a checkpoint of PyTorch's, on the CPU. Those in containers
@@ -9938,9 +9935,10 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! checkpoint_names: The names of the tensors in a checkpoint of PyTorch's.
@@ -9952,8 +9950,8 @@ function dt_checkpoint_names(path, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 236)
   call dtf_give(f, 0, path)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_texts(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! save_archive: Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
@@ -9968,7 +9966,7 @@ subroutine dt_save_archive(path, names, records, stat, errmsg)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(records))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! archive_bytes: What save_archive would write, as a tensor of uint8.
@@ -9982,8 +9980,8 @@ function dt_archive_bytes(names, records, stat, errmsg) result(out)
   call dtf_begin(f, 238)
   call dtf_give(f, 0, names)
   call dtf_give(f, 1, handle_of(records))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! load_archive: Reads the records of a zip file as tensors of uint8.
@@ -9998,9 +9996,10 @@ subroutine dt_load_archive(path, names, records, mmap, stat, errmsg)
   call dtf_begin(f, 239)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(records, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (records(f%taken(3)))
+  call hold(records, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! load_archive_bytes: Reads the records of a zip file in memory as tensors of uint8.
@@ -10013,9 +10012,10 @@ subroutine dt_load_archive_bytes(data, names, records, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 240)
   call dtf_give(f, 0, data)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(records, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (records(f%taken(3)))
+  call hold(records, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! save_npy: Writes a tensor as numpy.save does.
@@ -10028,7 +10028,7 @@ subroutine dt_save_npy(path, array, stat, errmsg)
   call dtf_begin(f, 241)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, handle_of(array))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! load_npy: Reads a file of numpy.save's, in any order of bytes and dimensions.
@@ -10040,8 +10040,8 @@ function dt_load_npy(path, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 242)
   call dtf_give(f, 0, path)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! save_npz: Writes tensors as numpy.savez does.
@@ -10056,7 +10056,7 @@ subroutine dt_save_npz(path, names, arrays, stat, errmsg)
   call dtf_give(f, 0, path)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(arrays))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! load_npz: Reads arrays of a file of numpy.savez or numpy.savez_compressed.
@@ -10071,9 +10071,10 @@ subroutine dt_load_npz(path, names, arrays, only, stat, errmsg)
   call dtf_begin(f, 244)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(arrays, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (arrays(f%taken(3)))
+  call hold(arrays, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! read_csv: Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
@@ -10101,10 +10102,10 @@ subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, 
   if (present(categories)) call dtf_give(f, 4, categories)
   if (present(one_hot)) call dtf_give(f, 5, one_hot)
   if (present(dtype)) call dtf_give(f, 6, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call take_texts(names, f%args(2), f%args(3))
-  call take_texts(labels, f%args(4), f%args(5))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call take_texts(names, f%taken(2), f%taken(3))
+  call take_texts(labels, f%taken(4), f%taken(5))
   call dtf_end(f)
 end subroutine
 ! cuda_device_count: How many CUDA devices there are.
@@ -10114,8 +10115,8 @@ function dt_cuda_device_count(stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 246)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! cuda_reason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
@@ -10125,8 +10126,8 @@ function dt_cuda_reason(stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 247)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! cuda_current_device: Which CUDA device is meant where none is numbered, in this context.
@@ -10136,8 +10137,8 @@ function dt_cuda_current_device(stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 248)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! cuda_set_device: Sets the CUDA device that is meant where none is numbered, in this context.
@@ -10148,7 +10149,7 @@ subroutine dt_cuda_set_device(index, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 249)
   call dtf_give(f, 0, index)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! device_from_text: The device that a text names. The device; one without a number has the index
@@ -10161,8 +10162,9 @@ function dt_device_from_text(text, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 250)
   call dtf_give(f, 0, text)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! device_name: The maker's name of a device: "NVIDIA H200".
@@ -10174,8 +10176,8 @@ function dt_device_name(device, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 251)
   call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! device_capability: The compute capability of a CUDA device.
@@ -10188,9 +10190,9 @@ subroutine dt_device_capability(device, major, minor, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 252)
   call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  major = f%args(0)
-  minor = f%args(2)
+  call run(f, stat, errmsg)
+  major = f%taken(0)
+  minor = f%taken(2)
   call dtf_end(f)
 end subroutine
 ! get_device_properties: What a CUDA device is. Its maker's name, its compute capability, how many
@@ -10207,17 +10209,16 @@ subroutine dt_get_device_properties(device, name, major, minor, multi_processor_
   type(frame) :: f
   call dtf_begin(f, 253)
   call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(name, f%args(0), f%args(1))
-  major = f%args(2)
-  minor = f%args(4)
-  multi_processor_count = f%args(6)
-  total_memory = f%args(8)
+  call run(f, stat, errmsg)
+  call take_text(name, f%taken(0), f%taken(1))
+  major = f%taken(2)
+  minor = f%taken(4)
+  multi_processor_count = f%taken(6)
+  total_memory = f%taken(8)
   call dtf_end(f)
 end subroutine
-! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the
-! driver sees them, and the most that tensors used and that the allocator held since the last
-! reset.
+! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
+! sees them, and the most that tensors used and that the allocator held since the last reset.
 subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, stat, errmsg)
   character(*), intent(in) :: device
   integer, intent(out), optional :: stat
@@ -10229,15 +10230,15 @@ subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, 
   type(frame) :: f
   call dtf_begin(f, 254)
   call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  free = f%args(0)
-  total = f%args(2)
-  peak_allocated = f%args(4)
-  peak_reserved = f%args(6)
+  call run(f, stat, errmsg)
+  free = f%taken(0)
+  total = f%taken(2)
+  peak_allocated = f%taken(4)
+  peak_reserved = f%taken(6)
   call dtf_end(f)
 end subroutine
-! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for
-! memory_stats and device_memory.
+! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for memory_stats
+! and device_memory.
 subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
   character(*), intent(in), optional :: device
   integer, intent(out), optional :: stat
@@ -10245,7 +10246,7 @@ subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 255)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! set_tf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
@@ -10259,7 +10260,7 @@ subroutine dt_set_tf32(matmul, convolution, stat, errmsg)
   call dtf_begin(f, 256)
   call dtf_give(f, 0, matmul)
   call dtf_give(f, 1, convolution)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! get_tf32: What set_tf32 set.
@@ -10270,15 +10271,15 @@ subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
   logical, intent(out) :: convolution
   type(frame) :: f
   call dtf_begin(f, 257)
-  call tell(dtf_run(f), stat, errmsg)
-  matmul = f%args(0) /= 0
-  convolution = f%args(2) /= 0
+  call run(f, stat, errmsg)
+  matmul = f%taken(0) /= 0
+  convolution = f%taken(2) /= 0
   call dtf_end(f)
 end subroutine
-! set_deterministic: Whether a program that runs twice on the same machine must give the same
-! bits, for the whole process (torch.use_deterministic_algorithms). If not, CUDA may take faster
-! kernels that add up in no fixed order: today cuDNN's for the gradients of
-! scaled_dot_product_attention in float16 and bfloat16. The CPU repeats bit for bit in any case.
+! set_deterministic: Whether a program that runs twice on the same machine must give the same bits,
+! for the whole process (torch.use_deterministic_algorithms). If not, CUDA may take faster kernels
+! that add up in no fixed order: today cuDNN's for the gradients of scaled_dot_product_attention in
+! float16 and bfloat16. The CPU repeats bit for bit in any case.
 subroutine dt_set_deterministic(enabled, stat, errmsg)
   logical, intent(in) :: enabled
   integer, intent(out), optional :: stat
@@ -10286,7 +10287,7 @@ subroutine dt_set_deterministic(enabled, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 258)
   call dtf_give(f, 0, enabled)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! get_deterministic: What set_deterministic set.
@@ -10296,8 +10297,8 @@ function dt_get_deterministic(stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 259)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_pin_memory: A copy in page-locked memory, from and to which GPUs copy without a detour.
@@ -10309,8 +10310,8 @@ function dt_tensor_pin_memory(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 260)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_is_pinned: Whether the tensor lies in memory that pin_memory allocated.
@@ -10322,8 +10323,8 @@ function dt_tensor_is_pinned(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 261)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! stream_new: A new stream. Work goes to it after set_stream.
@@ -10337,8 +10338,8 @@ function dt_stream_new(device, priority, stat, errmsg) result(out)
   call dtf_begin(f, 262)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(priority)) call dtf_give(f, 1, priority)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! stream_external: A stream that another library made, to order work with it.
@@ -10352,8 +10353,8 @@ function dt_stream_external(device, native, stat, errmsg) result(out)
   call dtf_begin(f, 263)
   call dtf_give(f, 0, device)
   call dtf_give(f, 1, native)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! current_stream: The stream that this context's work on a device goes to.
@@ -10365,8 +10366,8 @@ function dt_current_stream(device, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 264)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! default_stream: The device's main stream, which work goes to until set_stream says otherwise.
@@ -10378,8 +10379,8 @@ function dt_default_stream(device, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 265)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! stream_device: The device that the stream belongs to.
@@ -10391,8 +10392,9 @@ function dt_stream_device(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 266)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! stream_native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a
@@ -10405,8 +10407,8 @@ function dt_stream_native(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 267)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! set_stream: Sends what this context does on a device to a stream from now on.
@@ -10419,7 +10421,7 @@ subroutine dt_set_stream(device, stream, stat, errmsg)
   call dtf_begin(f, 268)
   call dtf_give(f, 0, device)
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! stream_synchronize: Waits until everything in the stream is done.
@@ -10430,7 +10432,7 @@ subroutine dt_stream_synchronize(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 269)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! stream_query: Whether everything in the stream is done.
@@ -10442,8 +10444,8 @@ function dt_stream_query(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 270)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_record_stream: Says that a stream uses the tensor's memory, so that it is not given away
@@ -10457,7 +10459,7 @@ subroutine dt_tensor_record_stream(input, stream, stat, errmsg)
   call dtf_begin(f, 271)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(stream))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! event_new: A new event.
@@ -10471,8 +10473,8 @@ function dt_event_new(device, timing, stat, errmsg) result(out)
   call dtf_begin(f, 272)
   if (present(device)) call dtf_give(f, 0, device)
   if (present(timing)) call dtf_give(f, 1, timing)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! event_device: The device that the event belongs to.
@@ -10484,8 +10486,9 @@ function dt_event_device(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 273)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! event_record: Puts the mark at the end of a stream.
@@ -10498,7 +10501,7 @@ subroutine dt_event_record(self, stream, stat, errmsg)
   call dtf_begin(f, 274)
   call dtf_give(f, 0, handle_of(self))
   if (present(stream)) call dtf_give(f, 1, handle_of(stream))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! event_wait: The device's current stream goes on when the mark has been reached.
@@ -10511,7 +10514,7 @@ subroutine dt_event_wait(self, device, stat, errmsg)
   call dtf_begin(f, 275)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! event_synchronize: Waits until the mark has been reached.
@@ -10522,7 +10525,7 @@ subroutine dt_event_synchronize(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 276)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! event_query: Whether the mark has been reached.
@@ -10534,8 +10537,8 @@ function dt_event_query(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 277)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! event_elapsed_time: The time between two marks that have been reached. Milliseconds.
@@ -10549,8 +10552,8 @@ function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
   call dtf_begin(f, 278)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(end))
-  call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  call run(f, stat, errmsg)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! graph_new: An empty graph for a CUDA device.
@@ -10562,8 +10565,8 @@ function dt_graph_new(device, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 279)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! graph_begin: From here to graph_end, what this thread does on the device is recorded, not run.
@@ -10576,7 +10579,7 @@ subroutine dt_graph_begin(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 280)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! graph_end: Ends the recording. Tensors made meanwhile get their values with each replay.
@@ -10587,7 +10590,7 @@ subroutine dt_graph_end(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 281)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! graph_abandon: Ends the recording and throws it away; without one, does nothing.
@@ -10598,7 +10601,7 @@ subroutine dt_graph_abandon(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 282)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! graph_replay: Runs the recorded work on the current stream, on what its tensors hold now. Random
@@ -10610,7 +10613,7 @@ subroutine dt_graph_replay(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 283)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! is_capturing: Whether this thread is capturing a graph.
@@ -10620,8 +10623,8 @@ function dt_is_capturing(stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 284)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! linalg_cholesky: The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its
@@ -10636,12 +10639,12 @@ function dt_linalg_cholesky(A, upper, stat, errmsg) result(out)
   call dtf_begin(f, 285)
   call dtf_give(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and
-! for each matrix 0 or the order of the first leading minor that is not positive (int32).
+! linalg_cholesky_ex: linalg_cholesky without looking at whether it went well. The factors, and for
+! each matrix 0 or the order of the first leading minor that is not positive (int32).
 subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
   type(dt_tensor), intent(in) :: A
   logical, intent(in), optional :: upper
@@ -10655,9 +10658,9 @@ subroutine dt_linalg_cholesky_ex(A, L, info, upper, check_errors, stat, errmsg)
   call dtf_give(f, 0, handle_of(A))
   if (present(upper)) call dtf_give(f, 1, upper)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(L, f%args(0))
-  call hold(info, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(L, f%taken(0))
+  call hold(info, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! cholesky: Another name of `linalg_cholesky`.
@@ -10671,8 +10674,8 @@ function dt_cholesky(input, upper, stat, errmsg) result(out)
   call dtf_begin(f, 287)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cholesky_solve: X of (L @ L.mT) @ X = input.
@@ -10688,8 +10691,8 @@ function dt_cholesky_solve(input, input2, upper, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
   if (present(upper)) call dtf_give(f, 2, upper)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cholesky_inverse: The inverse of L @ L.mT.
@@ -10703,8 +10706,8 @@ function dt_cholesky_inverse(input, upper, stat, errmsg) result(out)
   call dtf_begin(f, 289)
   call dtf_give(f, 0, handle_of(input))
   if (present(upper)) call dtf_give(f, 1, upper)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_lu_factor: LU factors by partial pivoting, in one matrix, and the exchanges of rows
@@ -10720,14 +10723,13 @@ subroutine dt_linalg_lu_factor(A, LU, pivots, pivot, stat, errmsg)
   call dtf_begin(f, 290)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, f%args(0))
-  call hold(pivots, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(LU, f%taken(0))
+  call hold(pivots, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_factor_ex: linalg_lu_factor without looking at whether U can be divided by. The
-! factors, the exchanges, and for each matrix 0 or where the first zero on U's diagonal is
-! (int32).
+! factors, the exchanges, and for each matrix 0 or where the first zero on U's diagonal is (int32).
 subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat, errmsg)
   type(dt_tensor), intent(in) :: A
   logical, intent(in), optional :: pivot
@@ -10742,10 +10744,10 @@ subroutine dt_linalg_lu_factor_ex(A, LU, pivots, info, pivot, check_errors, stat
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
   if (present(check_errors)) call dtf_give(f, 2, check_errors)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(LU, f%args(0))
-  call hold(pivots, f%args(2))
-  call hold(info, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(LU, f%taken(0))
+  call hold(pivots, f%taken(2))
+  call hold(info, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_lu: A = P @ L @ U: a permutation, a unit lower triangular matrix [..., m, k] and an upper
@@ -10762,10 +10764,10 @@ subroutine dt_linalg_lu(A, P, L, U, pivot, stat, errmsg)
   call dtf_begin(f, 292)
   call dtf_give(f, 0, handle_of(A))
   if (present(pivot)) call dtf_give(f, 1, pivot)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(P, f%args(0))
-  call hold(L, f%args(2))
-  call hold(U, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(P, f%taken(0))
+  call hold(L, f%taken(2))
+  call hold(U, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! lu_unpack: P, L and U of what linalg_lu_factor gives.
@@ -10785,10 +10787,10 @@ subroutine dt_lu_unpack(LU_data, LU_pivots, P, L, U, unpack_data, unpack_pivots,
   call dtf_give(f, 1, handle_of(LU_pivots))
   if (present(unpack_data)) call dtf_give(f, 2, unpack_data)
   if (present(unpack_pivots)) call dtf_give(f, 3, unpack_pivots)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(P, f%args(0))
-  call hold(L, f%args(2))
-  call hold(U, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(P, f%taken(0))
+  call hold(L, f%taken(2))
+  call hold(U, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_lu_solve: X of A @ X = B, with A's factors as linalg_lu_factor gives them.
@@ -10808,8 +10810,8 @@ function dt_linalg_lu_solve(LU, pivots, B, left, adjoint, stat, errmsg) result(o
   call dtf_give(f, 2, handle_of(B))
   if (present(left)) call dtf_give(f, 3, left)
   if (present(adjoint)) call dtf_give(f, 4, adjoint)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lu_solve: linalg_lu_solve with the right-hand side first.
@@ -10825,8 +10827,8 @@ function dt_lu_solve(input, LU_data, LU_pivots, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(LU_data))
   call dtf_give(f, 2, handle_of(LU_pivots))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_solve: X of A @ X = B. B is a vector if it has one dimension, or A's shape without the
@@ -10843,8 +10845,8 @@ function dt_linalg_solve(A, B, left, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_solve_ex: linalg_solve without looking at whether it went well. The solutions, and for
@@ -10864,9 +10866,9 @@ subroutine dt_linalg_solve_ex(A, B, result, info, left, check_errors, stat, errm
   call dtf_give(f, 1, handle_of(B))
   if (present(left)) call dtf_give(f, 2, left)
   if (present(check_errors)) call dtf_give(f, 3, check_errors)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(result, f%args(0))
-  call hold(info, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(result, f%taken(0))
+  call hold(info, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_solve_triangular: X of A @ X = B with a triangular A. Zeros on the diagonal are divided
@@ -10887,8 +10889,8 @@ function dt_linalg_solve_triangular(A, B, upper, left, unitriangular, stat, errm
   call dtf_give(f, 2, upper)
   if (present(left)) call dtf_give(f, 3, left)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triangular_solve: linalg_solve_triangular with the right-hand side first. X, and a copy of A.
@@ -10909,9 +10911,9 @@ subroutine dt_triangular_solve(input, A, solution, cloned_coefficient, upper, tr
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(transpose)) call dtf_give(f, 3, transpose)
   if (present(unitriangular)) call dtf_give(f, 4, unitriangular)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, f%args(0))
-  call hold(cloned_coefficient, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(solution, f%taken(0))
+  call hold(cloned_coefficient, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_inv: The inverse of each matrix.
@@ -10923,8 +10925,8 @@ function dt_linalg_inv(A, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 300)
   call dtf_give(f, 0, handle_of(A))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! inverse: Another name of `linalg_inv`.
@@ -10936,8 +10938,8 @@ function dt_inverse(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 301)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_inv_ex: linalg_inv without looking at whether it went well. The inverses, and for each
@@ -10953,9 +10955,9 @@ subroutine dt_linalg_inv_ex(A, inverse, info, check_errors, stat, errmsg)
   call dtf_begin(f, 302)
   call dtf_give(f, 0, handle_of(A))
   if (present(check_errors)) call dtf_give(f, 1, check_errors)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(inverse, f%args(0))
-  call hold(info, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(inverse, f%taken(0))
+  call hold(info, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_det: The determinant of each matrix.
@@ -10967,8 +10969,8 @@ function dt_linalg_det(A, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 303)
   call dtf_give(f, 0, handle_of(A))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! det: Another name of `linalg_det`.
@@ -10980,8 +10982,8 @@ function dt_det(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 304)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_slogdet: The sign of each determinant, and log(abs(it)).
@@ -10994,9 +10996,9 @@ subroutine dt_linalg_slogdet(A, sign, logabsdet, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 305)
   call dtf_give(f, 0, handle_of(A))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, f%args(0))
-  call hold(logabsdet, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(sign, f%taken(0))
+  call hold(logabsdet, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! slogdet: Another name of `linalg_slogdet`.
@@ -11009,9 +11011,9 @@ subroutine dt_slogdet(input, sign, logabsdet, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 306)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(sign, f%args(0))
-  call hold(logabsdet, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(sign, f%taken(0))
+  call hold(logabsdet, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! logdet: log of each determinant; NaN where it is negative.
@@ -11023,8 +11025,8 @@ function dt_logdet(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 307)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_qr: A = Q @ R with orthonormal columns in Q and R upper triangular.
@@ -11039,9 +11041,9 @@ subroutine dt_linalg_qr(A, Q, R, mode, stat, errmsg)
   call dtf_begin(f, 308)
   call dtf_give(f, 0, handle_of(A))
   if (present(mode)) call dtf_give(f, 1, mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(Q, f%args(0))
-  call hold(R, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(Q, f%taken(0))
+  call hold(R, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! geqrf: QR by Householder reflectors: R and, below its diagonal, the reflectors; and their
@@ -11055,9 +11057,9 @@ subroutine dt_geqrf(input, a, tau, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 309)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(a, f%args(0))
-  call hold(tau, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(a, f%taken(0))
+  call hold(tau, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_householder_product: The first n columns of the product of the reflectors.
@@ -11071,8 +11073,8 @@ function dt_linalg_householder_product(A, tau, stat, errmsg) result(out)
   call dtf_begin(f, 310)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(tau))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! orgqr: Another name of `linalg_householder_product`.
@@ -11086,8 +11088,8 @@ function dt_orgqr(input, input2, stat, errmsg) result(out)
   call dtf_begin(f, 311)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(input2))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ormqr: Product with the whole Q of the reflectors.
@@ -11107,8 +11109,8 @@ function dt_ormqr(input, input2, input3, left, transpose, stat, errmsg) result(o
   call dtf_give(f, 2, handle_of(input3))
   if (present(left)) call dtf_give(f, 3, left)
   if (present(transpose)) call dtf_give(f, 4, transpose)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_eigh: Eigenvalues of symmetric matrices, from the smallest, and orthonormal eigenvectors
@@ -11124,9 +11126,9 @@ subroutine dt_linalg_eigh(A, eigenvalues, eigenvectors, UPLO, stat, errmsg)
   call dtf_begin(f, 313)
   call dtf_give(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(eigenvalues, f%args(0))
-  call hold(eigenvectors, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(eigenvalues, f%taken(0))
+  call hold(eigenvectors, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! linalg_eigvalsh: The eigenvalues of linalg_eigh.
@@ -11140,8 +11142,8 @@ function dt_linalg_eigvalsh(A, UPLO, stat, errmsg) result(out)
   call dtf_begin(f, 314)
   call dtf_give(f, 0, handle_of(A))
   if (present(UPLO)) call dtf_give(f, 1, UPLO)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_svd: A = U @ diag(S) @ Vh, singular values from the largest.
@@ -11159,10 +11161,10 @@ subroutine dt_linalg_svd(A, U, S, Vh, full_matrices, driver, stat, errmsg)
   call dtf_give(f, 0, handle_of(A))
   if (present(full_matrices)) call dtf_give(f, 1, full_matrices)
   if (present(driver)) call dtf_give(f, 2, driver)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(U, f%args(0))
-  call hold(S, f%args(2))
-  call hold(Vh, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(U, f%taken(0))
+  call hold(S, f%taken(2))
+  call hold(Vh, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_svdvals: The singular values of linalg_svd.
@@ -11176,8 +11178,8 @@ function dt_linalg_svdvals(A, driver, stat, errmsg) result(out)
   call dtf_begin(f, 316)
   call dtf_give(f, 0, handle_of(A))
   if (present(driver)) call dtf_give(f, 1, driver)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! svd: input = U @ diag(S) @ V.mT.
@@ -11195,10 +11197,10 @@ subroutine dt_svd(input, U, S, V, some, compute_uv, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(some)) call dtf_give(f, 1, some)
   if (present(compute_uv)) call dtf_give(f, 2, compute_uv)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(U, f%args(0))
-  call hold(S, f%args(2))
-  call hold(V, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(U, f%taken(0))
+  call hold(S, f%taken(2))
+  call hold(V, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! linalg_pinv: Moore and Penrose's pseudo-inverse [..., n, m].
@@ -11216,8 +11218,8 @@ function dt_linalg_pinv(A, atol, rtol, hermitian, stat, errmsg) result(out)
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_rank: How many singular values of each matrix are not 0 (int64).
@@ -11235,8 +11237,8 @@ function dt_linalg_matrix_rank(A, atol, rtol, hermitian, stat, errmsg) result(ou
   if (present(atol)) call give(f, 1, atol)
   if (present(rtol)) call give(f, 2, rtol)
   if (present(hermitian)) call dtf_give(f, 3, hermitian)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_lstsq: The X with the least norm of A @ X - B, and the least of its own. X, the sums of
@@ -11258,11 +11260,11 @@ subroutine dt_linalg_lstsq(A, B, solution, residuals, rank, singular_values, rco
   call dtf_give(f, 1, handle_of(B))
   if (present(rcond)) call dtf_give(f, 2, rcond)
   if (present(driver)) call dtf_give(f, 3, driver)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(solution, f%args(0))
-  call hold(residuals, f%args(2))
-  call hold(rank, f%args(4))
-  call hold(singular_values, f%args(6))
+  call run(f, stat, errmsg)
+  call hold(solution, f%taken(0))
+  call hold(residuals, f%taken(2))
+  call hold(rank, f%taken(4))
+  call hold(singular_values, f%taken(6))
   call dtf_end(f)
 end subroutine
 ! linalg_cond: norm(A, p) * norm(inv(A), p); by singular values, for 2 and -2, also of matrices
@@ -11277,8 +11279,8 @@ function dt_linalg_cond(A, p, stat, errmsg) result(out)
   call dtf_begin(f, 321)
   call dtf_give(f, 0, handle_of(A))
   if (present(p)) call give(f, 1, p)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_cond_named: linalg_cond by a norm that has a name. Python calls it by cond(A, 'fro').
@@ -11292,8 +11294,8 @@ function dt_linalg_cond_named(A, p, stat, errmsg) result(out)
   call dtf_begin(f, 322)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, p)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_exp: The exponential of matrices: the sum of A^k / k!.
@@ -11305,8 +11307,8 @@ function dt_linalg_matrix_exp(A, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 323)
   call dtf_give(f, 0, handle_of(A))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! matrix_exp: Another name of `linalg_matrix_exp`.
@@ -11318,8 +11320,8 @@ function dt_matrix_exp(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 324)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_tensorinv: The inverse of tensordot by A: tensordot(tensorinv(A, ind), A, ind) is the
@@ -11334,8 +11336,8 @@ function dt_linalg_tensorinv(A, ind, stat, errmsg) result(out)
   call dtf_begin(f, 325)
   call dtf_give(f, 0, handle_of(A))
   if (present(ind)) call dtf_give(f, 1, ind)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_tensorsolve: X of tensordot(A, X, X.ndim) = B.
@@ -11351,8 +11353,8 @@ function dt_linalg_tensorsolve(A, B, dims, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(A))
   call dtf_give(f, 1, handle_of(B))
   if (present(dims)) call dtf_give(f, 2, dims)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rotary_embedding: Rotary positions (RoFormer, arXiv 2104.09864): each pair (a, b) of features is
@@ -11372,13 +11374,12 @@ function dt_rotary_embedding(input, positions, base, interleaved, stat, errmsg) 
   if (present(positions)) call dtf_give(f, 1, handle_of(positions))
   if (present(base)) call dtf_give(f, 2, base)
   if (present(interleaved)) call dtf_give(f, 3, interleaved)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of
-! position p are sin and cos of p / base^(2i / embedding_dim). [..., embedding_dim] of the default
-! dtype.
+! sinusoidal_embedding: Sinusoidal positions (arXiv 1706.03762): features 2i and 2i + 1 of position
+! p are sin and cos of p / base^(2i / embedding_dim). [..., embedding_dim] of the default dtype.
 function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: positions
   type(*), dimension(..), intent(in) :: embedding_dim
@@ -11391,8 +11392,8 @@ function dt_sinusoidal_embedding(positions, embedding_dim, base, stat, errmsg) r
   call dtf_give(f, 0, handle_of(positions))
   call dtf_give(f, 1, embedding_dim)
   if (present(base)) call dtf_give(f, 2, base)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! top_k_top_p_filtering: Leaves all but the likeliest tokens out of a distribution. The scores,
@@ -11409,8 +11410,8 @@ function dt_top_k_top_p_filtering(logits, top_k, top_p, stat, errmsg) result(out
   call dtf_give(f, 0, handle_of(logits))
   if (present(top_k)) call dtf_give(f, 1, top_k)
   if (present(top_p)) call dtf_give(f, 2, top_p)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sample_logits: Draws a token from each distribution softmax(top_k_top_p_filtering(logits /
@@ -11431,8 +11432,8 @@ function dt_sample_logits(logits, temperature, top_k, top_p, generator, stat, er
   if (present(top_k)) call dtf_give(f, 2, top_k)
   if (present(top_p)) call dtf_give(f, 3, top_p)
   if (present(generator)) call dtf_give(f, 4, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_new: An empty cache. Dtype, device and all sizes but the number of tokens are those of
@@ -11445,8 +11446,8 @@ function dt_kv_cache_new(capacity, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 331)
   if (present(capacity)) call dtf_give(f, 0, capacity)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_update: Appends the keys and values of new tokens and gives those of all. A single new
@@ -11465,9 +11466,9 @@ subroutine dt_kv_cache_update(self, key, value, keys, values, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(key))
   call dtf_give(f, 2, handle_of(value))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(keys, f%args(0))
-  call hold(values, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(keys, f%taken(0))
+  call hold(values, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! kv_cache_length: How many tokens it holds.
@@ -11479,8 +11480,8 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 333)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! kv_cache_truncate: Forgets the last tokens and keeps the memory. What update gave before is
@@ -11494,12 +11495,12 @@ subroutine dt_kv_cache_truncate(self, length, stat, errmsg)
   call dtf_begin(f, 334)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! kv_cache_follow: For work that is recorded once and run for many tokens: from here on tokens
-! come one by one, each takes the place that `place` holds while the work runs, and update gives
-! the whole memory, of which `seen` says what counts.
+! kv_cache_follow: For work that is recorded once and run for many tokens: from here on tokens come
+! one by one, each takes the place that `place` holds while the work runs, and update gives the
+! whole memory, of which `seen` says what counts.
 subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   class(dt_kv_cache), intent(in) :: self
   type(dt_tensor), intent(in) :: place
@@ -11511,7 +11512,7 @@ subroutine dt_kv_cache_follow(self, place, seen, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(place))
   call dtf_give(f, 2, handle_of(seen))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! kv_cache_settle: Follows no place any more.
@@ -11524,7 +11525,7 @@ subroutine dt_kv_cache_settle(self, length, stat, errmsg)
   call dtf_begin(f, 336)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, length)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! kv_cache_place: The place that it follows. int64 [1], or absent.
@@ -11536,8 +11537,8 @@ function dt_kv_cache_place(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 337)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_seen: Which places count where it follows one. bool [1, capacity], or absent.
@@ -11549,14 +11550,14 @@ function dt_kv_cache_seen(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 338)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kv_cache_decoder_block: Tokens through a block of a language model that looks back: x = input +
 ! linear(attention(linear(layer_norm(input), qkv)), out), then x +
-! linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and
-! to those before it, whose keys and values the cache has, and it gets the new ones. On a GPU, one
+! linear(gelu(linear(layer_norm(x), up), 'tanh'), down); attention is each token's to itself and to
+! those before it, whose keys and values the cache has, and it gets the new ones. On a GPU, one
 ! token that takes a place which the cache follows goes through in five kernels, where weights lie
 ! as [inputs, outputs] in memory. The block of GPT-2 (Radford et al., 2019); PyTorch has no such
 ! function, its numbers are those of the ops in turn. [batch, time, width].
@@ -11598,8 +11599,8 @@ function dt_kv_cache_decoder_block(self, input, heads, norm1_weight, norm1_bias,
   call dtf_give(f, 13, handle_of(down_weight))
   if (present(down_bias)) call dtf_give(f, 14, handle_of(down_bias))
   if (present(eps)) call dtf_give(f, 15, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! amp_unscale_: Divides gradients by the scale of the loss, and looks whether all of them are
@@ -11615,12 +11616,12 @@ function dt_amp_unscale_(grads, scale, stat, errmsg) result(out)
   call dtf_begin(f, 340)
   call dtf_give(f, 0, handle_of(grads))
   call dtf_give(f, 1, handle_of(scale))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without
-! waiting for a device.
+! amp_update_scale_: The scale for the next step, as torch.amp.GradScaler finds it, without waiting
+! for a device.
 subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval, stat, errmsg)
   type(dt_tensor), intent(in) :: scale
   type(dt_tensor), intent(in) :: growth_tracker
@@ -11638,7 +11639,7 @@ subroutine dt_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor,
   call dtf_give(f, 3, growth_factor)
   call dtf_give(f, 4, backoff_factor)
   call dtf_give(f, 5, growth_interval)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! grad_scaler_new: A scaler for a training loop: backward(scale(loss)), step(optimizer), update().
@@ -11656,8 +11657,8 @@ function dt_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_in
   if (present(growth_factor)) call dtf_give(f, 1, growth_factor)
   if (present(backoff_factor)) call dtf_give(f, 2, backoff_factor)
   if (present(growth_interval)) call dtf_give(f, 3, growth_interval)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grad_scaler_scale: The loss times the scale.
@@ -11671,8 +11672,8 @@ function dt_grad_scaler_scale(self, outputs, stat, errmsg) result(out)
   call dtf_begin(f, 343)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(outputs))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grad_scaler_unscale_: Takes the scale from the gradients before the step, so that they may be
@@ -11686,11 +11687,11 @@ subroutine dt_grad_scaler_unscale_(self, optimizer, stat, errmsg)
   call dtf_begin(f, 344)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! grad_scaler_step: A step of the optimizer, which does nothing if a gradient is infinite or NaN.
-! A GPU decides that by itself, so that a step can be captured.
+! grad_scaler_step: A step of the optimizer, which does nothing if a gradient is infinite or NaN. A
+! GPU decides that by itself, so that a step can be captured.
 subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   class(dt_grad_scaler), intent(in) :: self
   type(dt_optimizer), intent(in) :: optimizer
@@ -11700,7 +11701,7 @@ subroutine dt_grad_scaler_step(self, optimizer, stat, errmsg)
   call dtf_begin(f, 345)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(optimizer))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! grad_scaler_update: A smaller scale after a step that was left out, a larger one after many that
@@ -11714,11 +11715,11 @@ subroutine dt_grad_scaler_update(self, new_scale, stat, errmsg)
   call dtf_begin(f, 346)
   call dtf_give(f, 0, handle_of(self))
   if (present(new_scale)) call dtf_give(f, 1, new_scale)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! grad_scaler_get_state: What grad_scaler_set_state needs to go on. It waits for a GPU. float64
-! [2] on the CPU: the scale, and how many steps in a row were finite.
+! grad_scaler_get_state: What grad_scaler_set_state needs to go on. It waits for a GPU. float64 [2]
+! on the CPU: the scale, and how many steps in a row were finite.
 function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   class(dt_grad_scaler), intent(in) :: self
   integer, intent(out), optional :: stat
@@ -11727,8 +11728,8 @@ function dt_grad_scaler_get_state(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 347)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grad_scaler_set_state: Goes on with a scale and a count of finite steps.
@@ -11741,7 +11742,7 @@ subroutine dt_grad_scaler_set_state(self, state, stat, errmsg)
   call dtf_begin(f, 348)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
@@ -11756,8 +11757,8 @@ function dt_index(input, indices, stat, errmsg) result(out)
   call dtf_begin(f, 349)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_put: A copy of the input with input[indices] = values.
@@ -11775,8 +11776,8 @@ function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(o
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_put_: Writes values at indices, in place.
@@ -11793,7 +11794,7 @@ subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
   call dtf_give(f, 1, handle_of(indices))
   call dtf_give(f, 2, handle_of(values))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! index_select: The slices along a dimension that the index names.
@@ -11809,8 +11810,8 @@ function dt_index_select(input, dim, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_add: A copy of the input with alpha * source added to the slices that the index names.
@@ -11830,8 +11831,8 @@ function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(source))
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_add_: In-place version of `index_add`.
@@ -11850,7 +11851,7 @@ subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(source))
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
@@ -11868,8 +11869,8 @@ function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   if (present(sparse_grad)) call dtf_give(f, 3, sparse_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
@@ -11888,8 +11889,8 @@ function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call give(f, 3, src)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter_: In-place version of `scatter`.
@@ -11906,7 +11907,7 @@ subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call give(f, 3, src)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! scatter_add: scatter that adds; repeated indices add up.
@@ -11924,8 +11925,8 @@ function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(src))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter_add_: In-place version of `scatter_add`.
@@ -11942,7 +11943,7 @@ subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(src))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! scatter_reduce: scatter that combines elements which meet, by their sum, product, mean, maximum
@@ -11965,8 +11966,8 @@ function dt_scatter_reduce(input, dim, index, src, reduce, include_self, stat, e
   call dtf_give(f, 3, handle_of(src))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scatter_reduce_: In-place version of `scatter_reduce`.
@@ -11987,7 +11988,7 @@ subroutine dt_scatter_reduce_(input, dim, index, src, reduce, include_self, stat
   call dtf_give(f, 3, handle_of(src))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! index_reduce: index_add with the product, mean, maximum or minimum in place of the sum.
@@ -12009,8 +12010,8 @@ function dt_index_reduce(input, dim, index, source, reduce, include_self, stat, 
   call dtf_give(f, 3, handle_of(source))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_reduce_: In-place version of `index_reduce`.
@@ -12031,7 +12032,7 @@ subroutine dt_index_reduce_(input, dim, index, source, reduce, include_self, sta
   call dtf_give(f, 3, handle_of(source))
   call dtf_give(f, 4, reduce)
   if (present(include_self)) call dtf_give(f, 5, include_self)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! index_fill: A copy of the input with one number in the slices that the index names.
@@ -12049,8 +12050,8 @@ function dt_index_fill(input, dim, index, value, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call give(f, 3, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_fill_: In-place version of `index_fill`.
@@ -12067,7 +12068,7 @@ subroutine dt_index_fill_(input, dim, index, value, stat, errmsg)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call give(f, 3, value)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! index_copy: A copy of the input with other slices where the index names them.
@@ -12085,8 +12086,8 @@ function dt_index_copy(input, dim, index, source, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(source))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! index_copy_: In-place version of `index_copy`.
@@ -12103,7 +12104,7 @@ subroutine dt_index_copy_(input, dim, index, source, stat, errmsg)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, handle_of(index))
   call dtf_give(f, 3, handle_of(source))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! masked_scatter: A copy of the input with elements of source, in their order, where the mask
@@ -12120,8 +12121,8 @@ function dt_masked_scatter(input, mask, source, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_scatter_: In-place version of `masked_scatter`.
@@ -12136,7 +12137,7 @@ subroutine dt_masked_scatter_(input, mask, source, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call dtf_give(f, 2, handle_of(source))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! take: The elements at positions, in the index's shape.
@@ -12150,8 +12151,8 @@ function dt_take(input, index, stat, errmsg) result(out)
   call dtf_begin(f, 370)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(index))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! take_along_dim: gather, with broadcasting.
@@ -12167,8 +12168,8 @@ function dt_take_along_dim(input, indices, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(indices))
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! put: A copy of the input with other elements at positions.
@@ -12186,8 +12187,8 @@ function dt_put(input, index, source, accumulate, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! put_: In-place version of `put`.
@@ -12204,7 +12205,7 @@ subroutine dt_put_(input, index, source, accumulate, stat, errmsg)
   call dtf_give(f, 1, handle_of(index))
   call dtf_give(f, 2, handle_of(source))
   if (present(accumulate)) call dtf_give(f, 3, accumulate)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! nonzero_static: The first positions of nonzero elements, as many as size says: int64 [size,
@@ -12221,8 +12222,8 @@ function dt_nonzero_static(input, size, fill_value, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   if (present(fill_value)) call dtf_give(f, 2, fill_value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_select: The elements where the mask holds, 1-d.
@@ -12236,8 +12237,8 @@ function dt_masked_select(input, mask, stat, errmsg) result(out)
   call dtf_begin(f, 375)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nonzero: The positions of nonzero elements: int64 [count, dimensions].
@@ -12249,8 +12250,8 @@ function dt_nonzero(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 376)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! one_hot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
@@ -12264,8 +12265,8 @@ function dt_one_hot(input, num_classes, stat, errmsg) result(out)
   call dtf_begin(f, 377)
   call dtf_give(f, 0, handle_of(input))
   if (present(num_classes)) call dtf_give(f, 1, num_classes)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tril: The lower triangle of matrices; other elements become 0.
@@ -12279,8 +12280,8 @@ function dt_tril(input, diagonal, stat, errmsg) result(out)
   call dtf_begin(f, 378)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tril_: In-place version of `tril`.
@@ -12293,7 +12294,7 @@ subroutine dt_tril_(input, diagonal, stat, errmsg)
   call dtf_begin(f, 379)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! triu: The upper triangle of matrices; other elements become 0.
@@ -12307,8 +12308,8 @@ function dt_triu(input, diagonal, stat, errmsg) result(out)
   call dtf_begin(f, 380)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triu_: In-place version of `triu`.
@@ -12321,7 +12322,7 @@ subroutine dt_triu_(input, diagonal, stat, errmsg)
   call dtf_begin(f, 381)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! at: input[index] of Python. A view, unless there are tensors.
@@ -12337,8 +12338,8 @@ function dt_at(input, index, tensors, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, index)
   if (present(tensors)) call dtf_give(f, 2, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! set_at: input[index] = value of Python.
@@ -12355,7 +12356,7 @@ subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
   call dtf_give(f, 1, index)
   call give(f, 2, value)
   if (present(tensors)) call dtf_give(f, 3, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! segment_reduce: Reduces each of the segments that lie one behind the other along a dimension.
@@ -12381,8 +12382,8 @@ function dt_segment_reduce(data, reduce, lengths, indices, offsets, axis, unsafe
   if (present(axis)) call dtf_give(f, 5, axis)
   if (present(unsafe)) call dtf_give(f, 6, unsafe)
   if (present(initial)) call give(f, 7, initial)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
@@ -12396,8 +12397,8 @@ function dt_matmul(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 385)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mm: Product of two matrices: [n, k] and [k, m] make [n, m].
@@ -12411,8 +12412,8 @@ function dt_mm(input, mat2, stat, errmsg) result(out)
   call dtf_begin(f, 386)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
@@ -12426,8 +12427,8 @@ function dt_bmm(input, mat2, stat, errmsg) result(out)
   call dtf_begin(f, 387)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mat2))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
@@ -12447,8 +12448,8 @@ function dt_baddbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out
   call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! baddbmm_: In-place version of `baddbmm`.
@@ -12467,7 +12468,7 @@ subroutine dt_baddbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
@@ -12487,8 +12488,8 @@ function dt_addbmm(input, batch1, batch2, beta, alpha, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addbmm_: In-place version of `addbmm`.
@@ -12507,7 +12508,7 @@ subroutine dt_addbmm_(input, batch1, batch2, beta, alpha, stat, errmsg)
   call dtf_give(f, 2, handle_of(batch2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! mv: Product of a matrix [n, k] and a vector [k]: [n].
@@ -12521,8 +12522,8 @@ function dt_mv(input, vec, stat, errmsg) result(out)
   call dtf_begin(f, 392)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmv: beta * input + alpha * (mat @ vec).
@@ -12542,8 +12543,8 @@ function dt_addmv(input, mat, vec, beta, alpha, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(vec))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmv_: In-place version of `addmv`.
@@ -12562,7 +12563,7 @@ subroutine dt_addmv_(input, mat, vec, beta, alpha, stat, errmsg)
   call dtf_give(f, 2, handle_of(vec))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! vdot: Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
@@ -12576,8 +12577,8 @@ function dt_vdot(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 395)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dot: Inner product of two vectors, 0-d.
@@ -12591,8 +12592,8 @@ function dt_dot(input, tensor, stat, errmsg) result(out)
   call dtf_begin(f, 396)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(tensor))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmm: beta * input + alpha * (mat1 @ mat2).
@@ -12612,8 +12613,8 @@ function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(mat2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addmm_: In-place version of `addmm`.
@@ -12632,7 +12633,7 @@ subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
   call dtf_give(f, 2, handle_of(mat2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! outer: All products of an element of the one and one of the other: [n, m].
@@ -12646,8 +12647,8 @@ function dt_outer(input, vec2, stat, errmsg) result(out)
   call dtf_begin(f, 399)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addr: beta * input + alpha * outer(vec1, vec2).
@@ -12667,8 +12668,8 @@ function dt_addr(input, vec1, vec2, beta, alpha, stat, errmsg) result(out)
   call dtf_give(f, 2, handle_of(vec2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addr_: In-place version of `addr`.
@@ -12687,7 +12688,7 @@ subroutine dt_addr_(input, vec1, vec2, beta, alpha, stat, errmsg)
   call dtf_give(f, 2, handle_of(vec2))
   if (present(beta)) call give(f, 3, beta)
   if (present(alpha)) call give(f, 4, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! inner: Sums of products over the last dimension of both; with a number, its product with each
@@ -12702,8 +12703,8 @@ function dt_inner(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 402)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cross: Cross product of vectors of three elements.
@@ -12719,8 +12720,8 @@ function dt_cross(input, other, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kron: Kronecker product: each element of input times the whole of other.
@@ -12734,12 +12735,12 @@ function dt_kron(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 404)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! einsum: Sums of products over the dimensions that the equation names: those that it does not
-! name behind the arrow are summed.
+! einsum: Sums of products over the dimensions that the equation names: those that it does not name
+! behind the arrow are summed.
 function dt_einsum(equation, operands, stat, errmsg) result(out)
   character(*), intent(in) :: equation
   type(dt_tensor), intent(in) :: operands(:)
@@ -12750,8 +12751,8 @@ function dt_einsum(equation, operands, stat, errmsg) result(out)
   call dtf_begin(f, 405)
   call dtf_give(f, 0, equation)
   call dtf_give(f, 1, handle_of(operands))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensordot: Sums of products over several dimensions.
@@ -12767,8 +12768,8 @@ function dt_tensordot(a, b, dims, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(a))
   call dtf_give(f, 1, handle_of(b))
   if (present(dims)) call dtf_give(f, 2, dims)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensordot_dims: tensordot over dimensions that are named.
@@ -12786,8 +12787,8 @@ function dt_tensordot_dims(a, b, dims_a, dims_b, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(b))
   call dtf_give(f, 2, dims_a)
   call dtf_give(f, 3, dims_b)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k.
@@ -12805,8 +12806,8 @@ function dt_bilinear(input1, input2, weight, bias, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(input2))
   call dtf_give(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give(f, 3, handle_of(bias))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matmul: Another name of `matmul`.
@@ -12820,8 +12821,8 @@ function dt_linalg_matmul(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 409)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! matrix_power: Products of n equal matrices; the identity for n = 0, of inverses for n < 0.
@@ -12835,8 +12836,8 @@ function dt_matrix_power(input, n, stat, errmsg) result(out)
   call dtf_begin(f, 410)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_multi_dot: Product of several matrices, in the order that takes the fewest
@@ -12849,8 +12850,8 @@ function dt_linalg_multi_dot(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 411)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chain_matmul: Product of several matrices, in the order that takes the fewest multiplications.
@@ -12862,8 +12863,8 @@ function dt_chain_matmul(matrices, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 412)
   call dtf_give(f, 0, handle_of(matrices))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! trace: Sum of the elements on the diagonal.
@@ -12875,8 +12876,8 @@ function dt_trace(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 413)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_diagonal: The diagonals of matrices, as a view.
@@ -12894,8 +12895,8 @@ function dt_linalg_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_cross: Cross product of vectors of three elements.
@@ -12911,8 +12912,8 @@ function dt_linalg_cross(input, other, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_vecdot: Inner products of vectors along a dimension.
@@ -12928,8 +12929,8 @@ function dt_linalg_vecdot(x, y, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(x))
   call dtf_give(f, 1, handle_of(y))
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_vector_norm: Vector norm: (sum |x|^ord)^(1/ord).
@@ -12949,8 +12950,8 @@ function dt_linalg_vector_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_matrix_norm: Norm of matrices. Python's 'nuc' is nuclear_norm.
@@ -12970,8 +12971,8 @@ function dt_linalg_matrix_norm(input, ord, dim, keepdim, dtype, stat, errmsg) re
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nuclear_norm: The sum of the singular values of matrices.
@@ -12987,8 +12988,8 @@ function dt_nuclear_norm(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_norm: vector_norm of vectors, matrix_norm of matrices.
@@ -13008,8 +13009,8 @@ function dt_linalg_norm(input, ord, dim, keepdim, dtype, stat, errmsg) result(ou
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cosine_similarity: Cosine of the angle between vectors along a dimension.
@@ -13027,8 +13028,8 @@ function dt_cosine_similarity(x1, x2, dim, eps, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(x2))
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(eps)) call dtf_give(f, 3, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pairwise_distance: norm(x1 - x2 + eps) along the last dimension.
@@ -13048,8 +13049,8 @@ function dt_pairwise_distance(x1, x2, p, eps, keepdim, stat, errmsg) result(out)
   if (present(p)) call dtf_give(f, 2, p)
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(keepdim)) call dtf_give(f, 4, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dist: norm(input - other) of all elements.
@@ -13065,8 +13066,8 @@ function dt_dist(input, other, p, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   if (present(p)) call give(f, 2, p)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cdist: Distances between each row of the one and each of the other: [..., n, m].
@@ -13084,8 +13085,8 @@ function dt_cdist(x1, x2, p, compute_mode, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(x2))
   if (present(p)) call dtf_give(f, 2, p)
   if (present(compute_mode)) call dtf_give(f, 3, compute_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pdist: Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2),
@@ -13100,8 +13101,8 @@ function dt_pdist(input, p, stat, errmsg) result(out)
   call dtf_begin(f, 425)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! renorm: The input with those slices along a dimension scaled down whose norm is larger.
@@ -13119,8 +13120,8 @@ function dt_renorm(input, p, dim, maxnorm, stat, errmsg) result(out)
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
   call give(f, 3, maxnorm)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! renorm_: In-place version of `renorm`.
@@ -13137,11 +13138,11 @@ subroutine dt_renorm_(input, p, dim, maxnorm, stat, errmsg)
   call give(f, 1, p)
   call dtf_give(f, 2, dim)
   call give(f, 3, maxnorm)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! vander: Vandermonde's matrix: each row has the powers of an element, the highest one first
-! unless `increasing`.
+! vander: Vandermonde's matrix: each row has the powers of an element, the highest one first unless
+! `increasing`.
 function dt_vander(x, N, increasing, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: x
   type(*), dimension(..), intent(in), optional :: N
@@ -13154,8 +13155,8 @@ function dt_vander(x, N, increasing, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
   if (present(increasing)) call dtf_give(f, 2, increasing)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linalg_vander: Vandermonde's matrices [..., n, N]: each row has the powers 0, 1, ... of an
@@ -13170,8 +13171,8 @@ function dt_linalg_vander(x, N, stat, errmsg) result(out)
   call dtf_begin(f, 429)
   call dtf_give(f, 0, handle_of(x))
   if (present(N)) call dtf_give(f, 1, N)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mse_loss: (input - target) squared.
@@ -13189,8 +13190,8 @@ function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give(f, 3, handle_of(weight))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! l1_loss: |input - target|.
@@ -13208,8 +13209,8 @@ function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(weight)) call dtf_give(f, 3, handle_of(weight))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere
@@ -13228,8 +13229,8 @@ function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(beta)) call dtf_give(f, 3, beta)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
@@ -13249,8 +13250,8 @@ function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) re
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(delta)) call dtf_give(f, 3, delta)
   if (present(weight)) call dtf_give(f, 4, handle_of(weight))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! kl_div: The Kullback-Leibler divergence: target * (log(target) - input).
@@ -13268,12 +13269,12 @@ function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(ou
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
   if (present(log_target)) call dtf_give(f, 3, log_target)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the
-! negative logarithm of the target's probability.
+! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the negative
+! logarithm of the target's probability.
 function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: target
@@ -13292,8 +13293,8 @@ function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, sta
   if (present(full)) call dtf_give(f, 3, full)
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the
@@ -13316,8 +13317,8 @@ function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, er
   if (present(full)) call dtf_give(f, 3, full)
   if (present(eps)) call dtf_give(f, 4, eps)
   if (present(reduction)) call dtf_give(f, 5, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! soft_margin_loss: log(1 + exp(-target * input)).
@@ -13333,8 +13334,8 @@ function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hinge_embedding_loss: input where target is 1, max(0, margin - input) where it is -1; both where
@@ -13353,8 +13354,8 @@ function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg)
   call dtf_give(f, 1, handle_of(target))
   if (present(margin)) call dtf_give(f, 2, margin)
   if (present(reduction)) call dtf_give(f, 3, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! margin_ranking_loss: max(0, -target * (input1 - input2) + margin).
@@ -13374,8 +13375,8 @@ function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat,
   call dtf_give(f, 2, handle_of(target))
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cosine_embedding_loss: 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being
@@ -13396,8 +13397,8 @@ function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, sta
   call dtf_give(f, 2, handle_of(target))
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(reduction)) call dtf_give(f, 4, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
@@ -13423,8 +13424,8 @@ function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap
   if (present(eps)) call dtf_give(f, 5, eps)
   if (present(swap)) call dtf_give(f, 6, swap)
   if (present(reduction)) call dtf_give(f, 7, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multi_margin_loss: The mean over the classes of weight[target] * max(0, margin - input[target] +
@@ -13447,8 +13448,8 @@ function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat,
   if (present(margin)) call dtf_give(f, 3, margin)
   if (present(weight)) call dtf_give(f, 4, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 5, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multilabel_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over all targets
@@ -13465,8 +13466,8 @@ function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) resul
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(target))
   if (present(reduction)) call dtf_give(f, 2, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multilabel_soft_margin_loss: The mean over the classes of binary_cross_entropy_with_logits.
@@ -13484,8 +13485,8 @@ function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, 
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nll_loss: Negative log-likelihood: -weight[target] * input[target].
@@ -13505,8 +13506,8 @@ function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errms
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(ignore_index)) call dtf_give(f, 3, ignore_index)
   if (present(reduction)) call dtf_give(f, 4, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ctc_loss: -log of the probability of all paths through [time, classes] that are the target after
@@ -13533,8 +13534,8 @@ function dt_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, r
   if (present(blank)) call dtf_give(f, 4, blank)
   if (present(reduction)) call dtf_give(f, 5, reduction)
   if (present(zero_infinity)) call dtf_give(f, 6, zero_infinity)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cross_entropy: Negative log-likelihood of log_softmax(input) over dimension 1.
@@ -13556,13 +13557,13 @@ function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_
   if (present(ignore_index)) call dtf_give(f, 3, ignore_index)
   if (present(reduction)) call dtf_give(f, 4, reduction)
   if (present(label_smoothing)) call dtf_give(f, 5, label_smoothing)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! linear_cross_entropy: cross_entropy of linear(input, linear_weight, linear_bias). Where there
-! are more classes than features, rows are computed in chunks, and the logits [batch, classes]
-! never held at once.
+! linear_cross_entropy: cross_entropy of linear(input, linear_weight, linear_bias). Where there are
+! more classes than features, rows are computed in chunks, and the logits [batch, classes] never
+! held at once.
 function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in) :: linear_weight
@@ -13585,8 +13586,8 @@ function dt_linear_cross_entropy(input, linear_weight, target, linear_bias, weig
   if (present(reduction)) call dtf_give(f, 5, reduction)
   if (present(ignore_index)) call dtf_give(f, 6, ignore_index)
   if (present(label_smoothing)) call dtf_give(f, 7, label_smoothing)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! binary_cross_entropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
@@ -13605,8 +13606,8 @@ function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg)
   call dtf_give(f, 1, handle_of(target))
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(input), without overflow.
@@ -13626,8 +13627,8 @@ function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, p
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(reduction)) call dtf_give(f, 3, reduction)
   if (present(pos_weight)) call dtf_give(f, 4, handle_of(pos_weight))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_forward: Applies the module.
@@ -13643,12 +13644,11 @@ function dt_module_forward(self, input, target, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(input))
   if (present(target)) call dtf_give(f, 2, handle_of(target))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors
-! need.
+! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors need.
 function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   class(dt_module), intent(in) :: self
   type(dt_tensor), intent(in) :: inputs(:)
@@ -13659,8 +13659,8 @@ function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
   call dtf_begin(f, 452)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_forward_outputs: Applies a module whose forward has several results. All that the module
@@ -13675,15 +13675,16 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   call dtf_begin(f, 453)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(inputs))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! module_generate: Writes with a language model: `count` more tokens, drawn one by one as
-! sample_logits does, with a cache of keys and values for each block. Where there are more than
-! the context holds, the last are looked at. On a CUDA device, with the default generator, the
-! step of a token is recorded and launched again as a whole. int64 [batch, time + count]:
-! `tokens`, and those that were drawn.
+! sample_logits does, with a cache of keys and values for each block. Where there are more than the
+! context holds, the last are looked at. On a CUDA device, with the default generator, the step of
+! a token is recorded and launched again as a whole. int64 [batch, time + count]: `tokens`, and
+! those that were drawn.
 function dt_module_generate(self, tokens, count, temperature, top_k, top_p, generator, stat, errmsg) result(out)
   class(dt_module), intent(in) :: self
   type(dt_tensor), intent(in) :: tokens
@@ -13704,8 +13705,8 @@ function dt_module_generate(self, tokens, count, temperature, top_k, top_p, gene
   if (present(top_k)) call dtf_give(f, 4, top_k)
   if (present(top_p)) call dtf_give(f, 5, top_p)
   if (present(generator)) call dtf_give(f, 6, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_kind: The module's class: Linear.
@@ -13717,8 +13718,8 @@ function dt_module_kind(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 455)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! module_train: Sets the mode of the module and all below it: dropout and batch norm tell the two
@@ -13732,7 +13733,7 @@ subroutine dt_module_train(self, mode, stat, errmsg)
   call dtf_begin(f, 456)
   call dtf_give(f, 0, handle_of(self))
   if (present(mode)) call dtf_give(f, 1, mode)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_is_training: Whether the module is in training mode.
@@ -13744,8 +13745,8 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 457)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! module_parameters: The parameters of the module and of all below it; one that has several names
@@ -13758,8 +13759,9 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 458)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
@@ -13773,9 +13775,10 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 459)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! module_named_buffers: The buffers with their names: state that is not trained.
@@ -13788,9 +13791,10 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 460)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are the
@@ -13804,9 +13808,10 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 461)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! module_load_state_dict: Sets parameters and buffers.
@@ -13823,7 +13828,7 @@ subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
   if (present(strict)) call dtf_give(f, 3, strict)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_save: Writes parameters and buffers under their state-dict names.
@@ -13836,7 +13841,7 @@ subroutine dt_module_save(self, path, stat, errmsg)
   call dtf_begin(f, 463)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_load: Sets parameters and buffers from a file.
@@ -13851,7 +13856,7 @@ subroutine dt_module_load(self, path, strict, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
   if (present(strict)) call dtf_give(f, 2, strict)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_to: Moves or converts parameters and buffers. They stay the same tensors, so an optimizer
@@ -13867,7 +13872,7 @@ subroutine dt_module_to(self, device, dtype, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_cpu: Moves parameters and buffers to the CPU, as module_to does.
@@ -13878,7 +13883,7 @@ subroutine dt_module_cpu(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 466)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_cuda: Moves parameters and buffers to a CUDA device, as module_to does.
@@ -13891,7 +13896,7 @@ subroutine dt_module_cuda(self, device, stat, errmsg)
   call dtf_begin(f, 467)
   call dtf_give(f, 0, handle_of(self))
   if (present(device)) call dtf_give(f, 1, device)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_zero_grad: Forgets the gradients of all parameters.
@@ -13904,7 +13909,7 @@ subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
   call dtf_begin(f, 468)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_requires_grad_: Freezes or unfreezes all parameters.
@@ -13917,7 +13922,7 @@ subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
   call dtf_begin(f, 469)
   call dtf_give(f, 0, handle_of(self))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_children_len: How many direct children there are.
@@ -13929,8 +13934,8 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 470)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! module_child: A direct child.
@@ -13944,12 +13949,12 @@ function dt_module_child(self, index, stat, errmsg) result(out)
   call dtf_begin(f, 471)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! module_new: An empty container for state and children. It has no forward: the program applies
-! the children itself.
+! module_new: An empty container for state and children. It has no forward: the program applies the
+! children itself.
 function dt_module_new(kind, stat, errmsg) result(out)
   character(*), intent(in) :: kind
   integer, intent(out), optional :: stat
@@ -13958,8 +13963,8 @@ function dt_module_new(kind, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 472)
   call dtf_give(f, 0, kind)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_register_parameter: Adds a parameter.
@@ -13974,7 +13979,7 @@ subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(param))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_register_buffer: Adds a buffer.
@@ -13989,7 +13994,7 @@ subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(buffer))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! module_register_module: Adds a child.
@@ -14004,7 +14009,7 @@ subroutine dt_module_register_module(self, name, child, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, handle_of(child))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! nn_sequential: A module that runs its children one after another. It begins empty.
@@ -14014,8 +14019,8 @@ function dt_nn_sequential(stat, errmsg) result(out)
   type(dt_module) :: out
   type(frame) :: f
   call dtf_begin(f, 476)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! module_append: Adds a child to a Sequential, under the next number.
@@ -14028,7 +14033,7 @@ subroutine dt_module_append(self, child, stat, errmsg)
   call dtf_begin(f, 477)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(child))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! linear: input @ weight.T + bias: [..., out_features].
@@ -14044,8 +14049,8 @@ function dt_linear(input, weight, bias, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! linear_activation: activation(linear(input, weight, bias)): [..., out_features]. The product's
@@ -14066,13 +14071,13 @@ function dt_linear_activation(input, weight, bias, activation, stat, errmsg) res
   call dtf_give(f, 1, handle_of(weight))
   if (present(bias)) call dtf_give(f, 2, handle_of(bias))
   call dtf_give(f, 3, activation)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
-! 1502.03167). When training, mean and var are those of the batch, var without correction; what is
-! added to running_var is corrected.
+! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167).
+! When training, mean and var are those of the batch, var without correction; what is added to
+! running_var is corrected.
 function dt_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: running_mean
@@ -14095,8 +14100,8 @@ function dt_batch_norm(input, running_mean, running_var, weight, bias, training,
   if (present(training)) call dtf_give(f, 5, training)
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! batch_norm_relu: min(relu(batch_norm(input, ...) + addend), limit). One kernel does all of it
@@ -14130,12 +14135,12 @@ function dt_batch_norm_relu(input, running_mean, running_var, weight, bias, trai
   if (present(eps)) call dtf_give(f, 7, eps)
   if (present(addend)) call dtf_give(f, 8, handle_of(addend))
   if (present(limit)) call dtf_give(f, 9, limit)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
-! taken over the last dimensions (arXiv 1607.06450).
+! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
+! over the last dimensions (arXiv 1607.06450).
 function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: normalized_shape(:)
@@ -14152,8 +14157,8 @@ function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
@@ -14172,12 +14177,12 @@ function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(
   call dtf_give(f, 1, normalized_shape)
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(eps)) call dtf_give(f, 3, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
-! taken over each image's groups of channels (arXiv 1803.08494).
+! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
+! over each image's groups of channels (arXiv 1803.08494).
 function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: num_groups
@@ -14194,8 +14199,8 @@ function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) resul
   if (present(weight)) call dtf_give(f, 2, handle_of(weight))
   if (present(bias)) call dtf_give(f, 3, handle_of(bias))
   if (present(eps)) call dtf_give(f, 4, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! instance_norm: batch_norm of each image by itself (arXiv 1607.08022).
@@ -14221,8 +14226,8 @@ function dt_instance_norm(input, running_mean, running_var, weight, bias, use_in
   if (present(use_input_stats)) call dtf_give(f, 5, use_input_stats)
   if (present(momentum)) call dtf_give(f, 6, momentum)
   if (present(eps)) call dtf_give(f, 7, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta;
@@ -14243,8 +14248,8 @@ function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) resul
   if (present(alpha)) call dtf_give(f, 2, alpha)
   if (present(beta)) call dtf_give(f, 3, beta)
   if (present(k)) call dtf_give(f, 4, k)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
@@ -14260,8 +14265,8 @@ function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log_softmax: log(softmax(input)), without overflow.
@@ -14277,8 +14282,8 @@ function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
@@ -14294,8 +14299,8 @@ function dt_dropout(input, p, training, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout_: In-place version of `dropout`.
@@ -14310,7 +14315,7 @@ subroutine dt_dropout_(input, p, training, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! dropout1d: Dropout of whole channels of [batch, channels, length] or [channels, length].
@@ -14326,8 +14331,8 @@ function dt_dropout1d(input, p, training, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout1d_: In-place version of `dropout1d`.
@@ -14342,7 +14347,7 @@ subroutine dt_dropout1d_(input, p, training, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! dropout2d: Dropout of whole channels of [batch, channels, ...].
@@ -14358,8 +14363,8 @@ function dt_dropout2d(input, p, training, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout2d_: In-place version of `dropout2d`.
@@ -14374,7 +14379,7 @@ subroutine dt_dropout2d_(input, p, training, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! dropout3d: Dropout of whole channels of [batch, channels, depth, height, width], or without the
@@ -14391,8 +14396,8 @@ function dt_dropout3d(input, p, training, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dropout3d_: In-place version of `dropout3d`.
@@ -14407,11 +14412,11 @@ subroutine dt_dropout3d_(input, p, training, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! alpha_dropout: Dropout for selu: the dropped elements get its lowest value, and mean and
-! variance are kept (arXiv 1706.02515).
+! alpha_dropout: Dropout for selu: the dropped elements get its lowest value, and mean and variance
+! are kept (arXiv 1706.02515).
 function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   real(real64), intent(in), optional :: p
@@ -14424,8 +14429,8 @@ function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! alpha_dropout_: In-place version of `alpha_dropout`.
@@ -14440,7 +14445,7 @@ subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! feature_alpha_dropout: alpha_dropout of whole channels of [batch, channels, ...].
@@ -14456,8 +14461,8 @@ function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! feature_alpha_dropout_: In-place version of `feature_alpha_dropout`.
@@ -14472,7 +14477,7 @@ subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(training)) call dtf_give(f, 2, training)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! rrelu: leaky_relu with slopes drawn at random (arXiv 1505.00853).
@@ -14490,8 +14495,8 @@ function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(training)) call dtf_give(f, 3, training)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rrelu_: In-place version of `rrelu`.
@@ -14508,7 +14513,7 @@ subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
   if (present(lower)) call dtf_give(f, 1, lower)
   if (present(upper)) call dtf_give(f, 2, upper)
   if (present(training)) call dtf_give(f, 3, training)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! gumbel_softmax: A sample of a softened categorical distribution: softmax((logits + Gumbel noise)
@@ -14529,8 +14534,8 @@ function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out
   if (present(hard)) call dtf_give(f, 2, hard)
   if (present(eps)) call dtf_give(f, 3, eps)
   if (present(dim)) call dtf_give(f, 4, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! embedding: Rows of a table: weight[input], of shape [input..., size].
@@ -14554,8 +14559,8 @@ function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_gra
   if (present(norm_type)) call dtf_give(f, 4, norm_type)
   if (present(scale_grad_by_freq)) call dtf_give(f, 5, scale_grad_by_freq)
   if (present(sparse)) call dtf_give(f, 6, sparse)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! embedding_bag: The sum, mean or maximum of each bag of rows of a table: [bags, size]. An empty
@@ -14588,8 +14593,8 @@ function dt_embedding_bag(input, weight, offsets, max_norm, norm_type, scale_gra
   if (present(per_sample_weights)) call dtf_give(f, 8, handle_of(per_sample_weights))
   if (present(include_last_offset)) call dtf_give(f, 9, include_last_offset)
   if (present(padding_idx)) call dtf_give(f, 10, padding_idx)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fake_quantize_per_tensor_affine: What is left of the input's elements when they are rounded to
@@ -14611,8 +14616,8 @@ function dt_fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min,
   call give(f, 2, zero_point)
   call dtf_give(f, 3, quant_min)
   call dtf_give(f, 4, quant_max)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fake_quantize_per_channel_affine: fake_quantize_per_tensor_affine with a scale and a zero_point
@@ -14635,8 +14640,8 @@ function dt_fake_quantize_per_channel_affine(input, scale, zero_point, axis, qua
   call dtf_give(f, 3, axis)
   call dtf_give(f, 4, quant_min)
   call dtf_give(f, 5, quant_max)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
@@ -14648,7 +14653,7 @@ subroutine dt_optimizer_step(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 508)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_use_master_weights: Steps of parameters in bfloat16 and float16 compute in float32,
@@ -14661,7 +14666,7 @@ subroutine dt_optimizer_use_master_weights(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 509)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_use_stochastic_rounding: Steps of parameters in bfloat16 compute in float32 without
@@ -14674,7 +14679,7 @@ subroutine dt_optimizer_use_stochastic_rounding(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 510)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_zero_grad: Forgets the gradients of all parameters.
@@ -14687,7 +14692,7 @@ subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
   call dtf_begin(f, 511)
   call dtf_give(f, 0, handle_of(self))
   if (present(set_to_none)) call dtf_give(f, 1, set_to_none)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_add_param_group: Adds a group of parameters. It takes the first group's settings;
@@ -14701,7 +14706,7 @@ subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
   call dtf_begin(f, 512)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(params))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_group_count: How many parameter groups there are.
@@ -14713,8 +14718,8 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 513)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! optimizer_get: A setting of a parameter group.
@@ -14730,8 +14735,8 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
-  call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  call run(f, stat, errmsg)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! optimizer_set: Changes a setting of a parameter group.
@@ -14748,7 +14753,7 @@ subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
   call dtf_give(f, 1, name)
   call dtf_give(f, 2, value)
   if (present(group)) call dtf_give(f, 3, group)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_state_dict: The state as named tensors: 0.exp_avg belongs to parameter number 0,
@@ -14762,9 +14767,10 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 516)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_tensors(tensors, f%args(2), f%args(3))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (tensors(f%taken(3)))
+  call hold(tensors, words_at(f%taken(2), f%taken(3)))
   call dtf_end(f)
 end subroutine
 ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
@@ -14780,7 +14786,7 @@ subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, names)
   call dtf_give(f, 2, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! lr_scheduler_step: Moves on to the next epoch's learning rates.
@@ -14791,7 +14797,7 @@ subroutine dt_lr_scheduler_step(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 518)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! lr_scheduler_last_epoch: How many epochs have passed.
@@ -14803,8 +14809,8 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! lr_scheduler_get_last_lr: The learning rates that the schedule has set last. One rate per
@@ -14817,8 +14823,8 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = transfer(words_at(f%args(0), f%args(1)), 0d0, f%args(1))
+  call run(f, stat, errmsg)
+  out = transfer(words_at(f%taken(0), f%taken(1)), 0d0, f%taken(1))
   call dtf_end(f)
 end function
 ! clip_grad_norm_: Scales gradients so that their norm, taken over all of them, is at most
@@ -14837,8 +14843,8 @@ function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, sta
   call dtf_give(f, 1, max_norm)
   if (present(norm_type)) call dtf_give(f, 2, norm_type)
   if (present(error_if_nonfinite)) call dtf_give(f, 3, error_if_nonfinite)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! optimizer_check_not_capturing: Refuses a first step in a graph that is being captured, for
@@ -14848,11 +14854,11 @@ subroutine dt_optimizer_check_not_capturing(stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 522)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic
-! alone, for languages whose optimizers keep their own state.
+! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic alone,
+! for languages whose optimizers keep their own state.
 subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, first, stat, errmsg)
   character(*), intent(in) :: optimizer
   type(dt_tensor), intent(in) :: params(:)
@@ -14872,7 +14878,7 @@ subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, f
   call give(f, 4, lr)
   call dtf_give(f, 5, settings)
   if (present(first)) call dtf_give(f, 6, first)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! optimizer_update_unless: optimizer_update of gradients that are finite, as amp_unscale_ has
@@ -14898,7 +14904,7 @@ subroutine dt_optimizer_update_unless(optimizer, params, grads, states, lr, sett
   call dtf_give(f, 5, settings)
   call dtf_give(f, 6, first)
   call dtf_give(f, 7, handle_of(found_inf))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! neg: Negative of each element.
@@ -14910,8 +14916,8 @@ function dt_neg(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 525)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! neg_: In-place version of `neg`.
@@ -14922,7 +14928,7 @@ subroutine dt_neg_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 526)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! abs: Absolute value of each element. The gradient at 0 is 0.
@@ -14934,8 +14940,8 @@ function dt_abs(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 527)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! abs_: In-place version of `abs`.
@@ -14946,7 +14952,7 @@ subroutine dt_abs_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 528)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sign: -1, 0 or 1 by the sign of each element.
@@ -14958,8 +14964,8 @@ function dt_sign(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 529)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sign_: In-place version of `sign`.
@@ -14970,7 +14976,7 @@ subroutine dt_sign_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 530)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! floor: Largest integer not above each element.
@@ -14982,8 +14988,8 @@ function dt_floor(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 531)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! floor_: In-place version of `floor`.
@@ -14994,7 +15000,7 @@ subroutine dt_floor_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 532)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! ceil: Smallest integer not below each element.
@@ -15006,8 +15012,8 @@ function dt_ceil(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 533)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ceil_: In-place version of `ceil`.
@@ -15018,7 +15024,7 @@ subroutine dt_ceil_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 534)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! round: Nearest integer; halves go to the even neighbour.
@@ -15030,8 +15036,8 @@ function dt_round(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 535)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! round_: In-place version of `round`.
@@ -15042,7 +15048,7 @@ subroutine dt_round_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 536)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! trunc: Integer part of each element.
@@ -15054,8 +15060,8 @@ function dt_trunc(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 537)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! trunc_: In-place version of `trunc`.
@@ -15066,7 +15072,7 @@ subroutine dt_trunc_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 538)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! exp: Exponential of each element.
@@ -15078,8 +15084,8 @@ function dt_exp(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 539)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! exp_: In-place version of `exp`.
@@ -15090,7 +15096,7 @@ subroutine dt_exp_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 540)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! log: Natural logarithm of each element.
@@ -15102,8 +15108,8 @@ function dt_log(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 541)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log_: In-place version of `log`.
@@ -15114,7 +15120,7 @@ subroutine dt_log_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 542)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! log1p: log(1 + input), accurate near 0.
@@ -15126,8 +15132,8 @@ function dt_log1p(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 543)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log1p_: In-place version of `log1p`.
@@ -15138,7 +15144,7 @@ subroutine dt_log1p_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 544)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sqrt: Square root of each element; NaN for negative ones.
@@ -15150,8 +15156,8 @@ function dt_sqrt(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 545)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sqrt_: In-place version of `sqrt`.
@@ -15162,7 +15168,7 @@ subroutine dt_sqrt_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 546)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! rsqrt: 1 / sqrt(input).
@@ -15174,8 +15180,8 @@ function dt_rsqrt(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 547)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rsqrt_: In-place version of `rsqrt`.
@@ -15186,7 +15192,7 @@ subroutine dt_rsqrt_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 548)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! square: Square of each element.
@@ -15198,8 +15204,8 @@ function dt_square(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 549)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! square_: In-place version of `square`.
@@ -15210,7 +15216,7 @@ subroutine dt_square_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 550)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! reciprocal: 1 / input.
@@ -15222,8 +15228,8 @@ function dt_reciprocal(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 551)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! reciprocal_: In-place version of `reciprocal`.
@@ -15234,7 +15240,7 @@ subroutine dt_reciprocal_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 552)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sin: Sine of each element.
@@ -15246,8 +15252,8 @@ function dt_sin(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 553)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sin_: In-place version of `sin`.
@@ -15258,7 +15264,7 @@ subroutine dt_sin_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 554)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! cos: Cosine of each element.
@@ -15270,8 +15276,8 @@ function dt_cos(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 555)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cos_: In-place version of `cos`.
@@ -15282,7 +15288,7 @@ subroutine dt_cos_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 556)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! tanh: Hyperbolic tangent of each element.
@@ -15294,8 +15300,8 @@ function dt_tanh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 557)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tanh_: In-place version of `tanh`.
@@ -15306,7 +15312,7 @@ subroutine dt_tanh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 558)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! erf: Error function of each element.
@@ -15318,8 +15324,8 @@ function dt_erf(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 559)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erf_: In-place version of `erf`.
@@ -15330,7 +15336,7 @@ subroutine dt_erf_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 560)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sigmoid: 1 / (1 + exp(-input)).
@@ -15342,8 +15348,8 @@ function dt_sigmoid(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 561)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sigmoid_: In-place version of `sigmoid`.
@@ -15354,7 +15360,7 @@ subroutine dt_sigmoid_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 562)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! relu: max(0, input). The gradient at 0 is 0.
@@ -15366,8 +15372,8 @@ function dt_relu(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 563)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! relu_: In-place version of `relu`.
@@ -15378,7 +15384,7 @@ subroutine dt_relu_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 564)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! leaky_relu: input where it is positive, negative_slope * input elsewhere.
@@ -15392,8 +15398,8 @@ function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
   call dtf_begin(f, 565)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! leaky_relu_: In-place version of `leaky_relu`.
@@ -15406,7 +15412,7 @@ subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
   call dtf_begin(f, 566)
   call dtf_give(f, 0, handle_of(input))
   if (present(negative_slope)) call give(f, 1, negative_slope)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
@@ -15420,8 +15426,8 @@ function dt_elu(input, alpha, stat, errmsg) result(out)
   call dtf_begin(f, 567)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! elu_: In-place version of `elu`.
@@ -15434,7 +15440,7 @@ subroutine dt_elu_(input, alpha, stat, errmsg)
   call dtf_begin(f, 568)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call give(f, 1, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
@@ -15450,8 +15456,8 @@ function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(beta)) call give(f, 1, beta)
   if (present(threshold)) call give(f, 2, threshold)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logsigmoid: log(sigmoid(input)), without overflow.
@@ -15463,8 +15469,8 @@ function dt_logsigmoid(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 570)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! silu: input * sigmoid(input), also called swish.
@@ -15476,8 +15482,8 @@ function dt_silu(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 571)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! silu_: In-place version of `silu`.
@@ -15488,7 +15494,7 @@ subroutine dt_silu_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 572)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! gelu: input * Phi(input), Phi being the normal distribution function.
@@ -15502,8 +15508,8 @@ function dt_gelu(input, approximate, stat, errmsg) result(out)
   call dtf_begin(f, 573)
   call dtf_give(f, 0, handle_of(input))
   if (present(approximate)) call dtf_give(f, 1, approximate)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_min: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
@@ -15517,8 +15523,8 @@ function dt_clamp_min(input, min, stat, errmsg) result(out)
   call dtf_begin(f, 574)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_min_: In-place version of `clamp_min`.
@@ -15531,7 +15537,7 @@ subroutine dt_clamp_min_(input, min, stat, errmsg)
   call dtf_begin(f, 575)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, min)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! clamp_max: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
@@ -15545,8 +15551,8 @@ function dt_clamp_max(input, max, stat, errmsg) result(out)
   call dtf_begin(f, 576)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_max_: In-place version of `clamp_max`.
@@ -15559,7 +15565,7 @@ subroutine dt_clamp_max_(input, max, stat, errmsg)
   call dtf_begin(f, 577)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, max)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! clamp: Limits each element to [min, max]; where min > max the result is max. NaN stays NaN. The
@@ -15576,8 +15582,8 @@ function dt_clamp(input, min, max, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clamp_: In-place version of `clamp`.
@@ -15592,7 +15598,7 @@ subroutine dt_clamp_(input, min, max, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! add: input + alpha * other.
@@ -15608,8 +15614,8 @@ function dt_add(input, other, alpha, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! add_: In-place version of `add`.
@@ -15624,7 +15630,7 @@ subroutine dt_add_(input, other, alpha, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sub: input - alpha * other.
@@ -15640,8 +15646,8 @@ function dt_sub(input, other, alpha, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sub_: In-place version of `sub`.
@@ -15656,7 +15662,7 @@ subroutine dt_sub_(input, other, alpha, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! rsub: other - alpha * input.
@@ -15672,8 +15678,8 @@ function dt_rsub(input, other, alpha, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mul: input * other.
@@ -15687,8 +15693,8 @@ function dt_mul(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 585)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mul_: In-place version of `mul`.
@@ -15701,7 +15707,7 @@ subroutine dt_mul_(input, other, stat, errmsg)
   call dtf_begin(f, 586)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! true_divide: input / other; integer tensors are divided as floating-point ones.
@@ -15715,8 +15721,8 @@ function dt_true_divide(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 587)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! true_divide_: In-place version of `true_divide`.
@@ -15729,7 +15735,7 @@ subroutine dt_true_divide_(input, other, stat, errmsg)
   call dtf_begin(f, 588)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! div: input / other. True division gives floating-point results for integers too.
@@ -15745,8 +15751,8 @@ function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! div_: In-place version of `div`.
@@ -15761,7 +15767,7 @@ subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! floor_divide: Quotient rounded down: div with rounding_mode = 'floor'.
@@ -15775,8 +15781,8 @@ function dt_floor_divide(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 591)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! floor_divide_: In-place version of `floor_divide`.
@@ -15789,7 +15795,7 @@ subroutine dt_floor_divide_(input, other, stat, errmsg)
   call dtf_begin(f, 592)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
@@ -15803,8 +15809,8 @@ function dt_remainder(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 593)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! remainder_: In-place version of `remainder`.
@@ -15817,7 +15823,7 @@ subroutine dt_remainder_(input, other, stat, errmsg)
   call dtf_begin(f, 594)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
@@ -15831,8 +15837,8 @@ function dt_pow(input, exponent, stat, errmsg) result(out)
   call dtf_begin(f, 595)
   call give(f, 0, input)
   call give(f, 1, exponent)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pow_: In-place version of `pow`.
@@ -15845,7 +15851,7 @@ subroutine dt_pow_(input, exponent, stat, errmsg)
   call dtf_begin(f, 596)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
@@ -15859,8 +15865,8 @@ function dt_maximum(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 597)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
@@ -15874,8 +15880,8 @@ function dt_minimum(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 598)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
@@ -15891,8 +15897,8 @@ function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardtanh_: In-place version of `hardtanh`.
@@ -15907,7 +15913,7 @@ subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(min_val)) call dtf_give(f, 1, min_val)
   if (present(max_val)) call dtf_give(f, 2, max_val)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! relu6: hardtanh between 0 and 6.
@@ -15919,8 +15925,8 @@ function dt_relu6(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 601)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! relu6_: In-place version of `relu6`.
@@ -15931,7 +15937,7 @@ subroutine dt_relu6_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 602)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
@@ -15943,8 +15949,8 @@ function dt_hardsigmoid(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 603)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardsigmoid_: In-place version of `hardsigmoid`.
@@ -15955,7 +15961,7 @@ subroutine dt_hardsigmoid_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 604)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! hardswish: input * hardsigmoid(input).
@@ -15967,8 +15973,8 @@ function dt_hardswish(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 605)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hardswish_: In-place version of `hardswish`.
@@ -15979,7 +15985,7 @@ subroutine dt_hardswish_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 606)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! hardshrink: input where |input| > lambd, 0 elsewhere.
@@ -15993,8 +15999,8 @@ function dt_hardshrink(input, lambd, stat, errmsg) result(out)
   call dtf_begin(f, 607)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call give(f, 1, lambd)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
@@ -16008,8 +16014,8 @@ function dt_softshrink(input, lambd, stat, errmsg) result(out)
   call dtf_begin(f, 608)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tanhshrink: input - tanh(input).
@@ -16021,8 +16027,8 @@ function dt_tanhshrink(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 609)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! threshold: input where it is above the threshold, value elsewhere.
@@ -16038,8 +16044,8 @@ function dt_threshold(input, threshold, value, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! threshold_: In-place version of `threshold`.
@@ -16054,7 +16060,7 @@ subroutine dt_threshold_(input, threshold, value, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, threshold)
   call give(f, 2, value)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! softsign: input / (1 + |input|).
@@ -16066,8 +16072,8 @@ function dt_softsign(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 612)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
@@ -16079,8 +16085,8 @@ function dt_selu(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 613)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! selu_: In-place version of `selu`.
@@ -16091,7 +16097,7 @@ subroutine dt_selu_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 614)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
@@ -16105,8 +16111,8 @@ function dt_celu(input, alpha, stat, errmsg) result(out)
   call dtf_begin(f, 615)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! celu_: In-place version of `celu`.
@@ -16119,7 +16125,7 @@ subroutine dt_celu_(input, alpha, stat, errmsg)
   call dtf_begin(f, 616)
   call dtf_give(f, 0, handle_of(input))
   if (present(alpha)) call dtf_give(f, 1, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! mish: input * tanh(softplus(input)).
@@ -16131,8 +16137,8 @@ function dt_mish(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 617)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mish_: In-place version of `mish`.
@@ -16143,7 +16149,7 @@ subroutine dt_mish_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 618)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! glu: The first half of the input times the sigmoid of the second.
@@ -16157,8 +16163,8 @@ function dt_glu(input, dim, stat, errmsg) result(out)
   call dtf_begin(f, 619)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! prelu: input where it is positive, weight * input elsewhere.
@@ -16172,8 +16178,8 @@ function dt_prelu(input, weight, stat, errmsg) result(out)
   call dtf_begin(f, 620)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(weight))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! softmin: softmax of -input.
@@ -16189,8 +16195,8 @@ function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! eq: Where input == other.
@@ -16204,8 +16210,8 @@ function dt_eq(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 622)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! eq_: In-place version of `eq`.
@@ -16218,7 +16224,7 @@ subroutine dt_eq_(input, other, stat, errmsg)
   call dtf_begin(f, 623)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! ne: Where input != other.
@@ -16232,8 +16238,8 @@ function dt_ne(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 624)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ne_: In-place version of `ne`.
@@ -16246,7 +16252,7 @@ subroutine dt_ne_(input, other, stat, errmsg)
   call dtf_begin(f, 625)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! lt: Where input < other.
@@ -16260,8 +16266,8 @@ function dt_lt(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 626)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lt_: In-place version of `lt`.
@@ -16274,7 +16280,7 @@ subroutine dt_lt_(input, other, stat, errmsg)
   call dtf_begin(f, 627)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! le: Where input <= other.
@@ -16288,8 +16294,8 @@ function dt_le(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 628)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! le_: In-place version of `le`.
@@ -16302,7 +16308,7 @@ subroutine dt_le_(input, other, stat, errmsg)
   call dtf_begin(f, 629)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! gt: Where input > other.
@@ -16316,8 +16322,8 @@ function dt_gt(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 630)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! gt_: In-place version of `gt`.
@@ -16330,7 +16336,7 @@ subroutine dt_gt_(input, other, stat, errmsg)
   call dtf_begin(f, 631)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! ge: Where input >= other.
@@ -16344,8 +16350,8 @@ function dt_ge(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 632)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ge_: In-place version of `ge`.
@@ -16358,7 +16364,7 @@ subroutine dt_ge_(input, other, stat, errmsg)
   call dtf_begin(f, 633)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! isnan: Where elements are NaN.
@@ -16370,8 +16376,8 @@ function dt_isnan(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 634)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isinf: Where elements are infinite.
@@ -16383,8 +16389,8 @@ function dt_isinf(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 635)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isfinite: Where elements are neither infinite nor NaN.
@@ -16396,8 +16402,8 @@ function dt_isfinite(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 636)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_not: Where elements are zero.
@@ -16409,8 +16415,8 @@ function dt_logical_not(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 637)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_not_: In-place version of `logical_not`.
@@ -16421,7 +16427,7 @@ subroutine dt_logical_not_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 638)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logical_and: Where both elements are nonzero.
@@ -16435,8 +16441,8 @@ function dt_logical_and(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 639)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_and_: In-place version of `logical_and`.
@@ -16449,7 +16455,7 @@ subroutine dt_logical_and_(input, other, stat, errmsg)
   call dtf_begin(f, 640)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logical_or: Where an element is nonzero.
@@ -16463,8 +16469,8 @@ function dt_logical_or(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 641)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_or_: In-place version of `logical_or`.
@@ -16477,7 +16483,7 @@ subroutine dt_logical_or_(input, other, stat, errmsg)
   call dtf_begin(f, 642)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logical_xor: Where exactly one element is nonzero.
@@ -16491,8 +16497,8 @@ function dt_logical_xor(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 643)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logical_xor_: In-place version of `logical_xor`.
@@ -16505,7 +16511,7 @@ subroutine dt_logical_xor_(input, other, stat, errmsg)
   call dtf_begin(f, 644)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! bitwise_and: Bitwise and of integers; logical and of bools.
@@ -16519,8 +16525,8 @@ function dt_bitwise_and(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 645)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_and_: In-place version of `bitwise_and`.
@@ -16533,7 +16539,7 @@ subroutine dt_bitwise_and_(input, other, stat, errmsg)
   call dtf_begin(f, 646)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! bitwise_or: Bitwise or of integers; logical or of bools.
@@ -16547,8 +16553,8 @@ function dt_bitwise_or(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 647)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_or_: In-place version of `bitwise_or`.
@@ -16561,7 +16567,7 @@ subroutine dt_bitwise_or_(input, other, stat, errmsg)
   call dtf_begin(f, 648)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! bitwise_xor: Bitwise exclusive or of integers; logical exclusive or of bools.
@@ -16575,8 +16581,8 @@ function dt_bitwise_xor(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 649)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_xor_: In-place version of `bitwise_xor`.
@@ -16589,7 +16595,7 @@ subroutine dt_bitwise_xor_(input, other, stat, errmsg)
   call dtf_begin(f, 650)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! bitwise_left_shift: input * 2^other of integers; 0 where other is negative or not less than the
@@ -16604,8 +16610,8 @@ function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 651)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_left_shift_: In-place version of `bitwise_left_shift`.
@@ -16618,7 +16624,7 @@ subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
   call dtf_begin(f, 652)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! bitwise_right_shift: input / 2^other of integers, rounded down; 0 or -1 where other is negative
@@ -16633,8 +16639,8 @@ function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 653)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bitwise_right_shift_: In-place version of `bitwise_right_shift`.
@@ -16647,7 +16653,7 @@ subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
   call dtf_begin(f, 654)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! bitwise_not: Bitwise complement of integers; logical not of bools.
@@ -16659,8 +16665,8 @@ function dt_bitwise_not(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 655)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
@@ -16676,8 +16682,8 @@ function dt_where(condition, input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(condition))
   call give(f, 1, input)
   call give(f, 2, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_fill: The input with value where the mask holds. The result has the input's dtype.
@@ -16693,8 +16699,8 @@ function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! masked_fill_: In-place version of `masked_fill`.
@@ -16709,7 +16715,7 @@ subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(mask))
   call give(f, 2, value)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! tan: Tangent of each element.
@@ -16721,8 +16727,8 @@ function dt_tan(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 659)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tan_: In-place version of `tan`.
@@ -16733,7 +16739,7 @@ subroutine dt_tan_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 660)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! asin: Inverse sine of each element; NaN outside of [-1, 1].
@@ -16745,8 +16751,8 @@ function dt_asin(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 661)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! asin_: In-place version of `asin`.
@@ -16757,7 +16763,7 @@ subroutine dt_asin_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 662)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! acos: Inverse cosine of each element; NaN outside of [-1, 1].
@@ -16769,8 +16775,8 @@ function dt_acos(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 663)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! acos_: In-place version of `acos`.
@@ -16781,7 +16787,7 @@ subroutine dt_acos_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 664)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! atan: Inverse tangent of each element.
@@ -16793,8 +16799,8 @@ function dt_atan(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 665)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atan_: In-place version of `atan`.
@@ -16805,7 +16811,7 @@ subroutine dt_atan_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 666)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sinh: Hyperbolic sine of each element.
@@ -16817,8 +16823,8 @@ function dt_sinh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 667)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sinh_: In-place version of `sinh`.
@@ -16829,7 +16835,7 @@ subroutine dt_sinh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 668)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! cosh: Hyperbolic cosine of each element.
@@ -16841,8 +16847,8 @@ function dt_cosh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 669)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cosh_: In-place version of `cosh`.
@@ -16853,7 +16859,7 @@ subroutine dt_cosh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 670)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! asinh: Inverse hyperbolic sine of each element.
@@ -16865,8 +16871,8 @@ function dt_asinh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 671)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! asinh_: In-place version of `asinh`.
@@ -16877,7 +16883,7 @@ subroutine dt_asinh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 672)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! acosh: Inverse hyperbolic cosine of each element; NaN below 1.
@@ -16889,8 +16895,8 @@ function dt_acosh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 673)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! acosh_: In-place version of `acosh`.
@@ -16901,7 +16907,7 @@ subroutine dt_acosh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 674)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
@@ -16913,8 +16919,8 @@ function dt_atanh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 675)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atanh_: In-place version of `atanh`.
@@ -16925,7 +16931,7 @@ subroutine dt_atanh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 676)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! atan2: Angle of the point (other, input), in [-pi, pi].
@@ -16939,8 +16945,8 @@ function dt_atan2(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 677)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atan2_: In-place version of `atan2`.
@@ -16953,7 +16959,7 @@ subroutine dt_atan2_(input, other, stat, errmsg)
   call dtf_begin(f, 678)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! hypot: sqrt(input^2 + other^2), without overflow.
@@ -16967,8 +16973,8 @@ function dt_hypot(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 679)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hypot_: In-place version of `hypot`.
@@ -16981,7 +16987,7 @@ subroutine dt_hypot_(input, other, stat, errmsg)
   call dtf_begin(f, 680)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sinc: sin(pi input) / (pi input), and 1 at 0.
@@ -16993,8 +16999,8 @@ function dt_sinc(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 681)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sinc_: In-place version of `sinc`.
@@ -17005,7 +17011,7 @@ subroutine dt_sinc_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 682)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! deg2rad: Degrees in radians.
@@ -17017,8 +17023,8 @@ function dt_deg2rad(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 683)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! deg2rad_: In-place version of `deg2rad`.
@@ -17029,7 +17035,7 @@ subroutine dt_deg2rad_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 684)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! rad2deg: Radians in degrees.
@@ -17041,8 +17047,8 @@ function dt_rad2deg(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 685)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rad2deg_: In-place version of `rad2deg`.
@@ -17053,7 +17059,7 @@ subroutine dt_rad2deg_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 686)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! expm1: exp(input) - 1, accurate near 0.
@@ -17065,8 +17071,8 @@ function dt_expm1(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 687)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! expm1_: In-place version of `expm1`.
@@ -17077,7 +17083,7 @@ subroutine dt_expm1_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 688)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! exp2: 2 to the power of each element.
@@ -17089,8 +17095,8 @@ function dt_exp2(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 689)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! exp2_: In-place version of `exp2`.
@@ -17101,7 +17107,7 @@ subroutine dt_exp2_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 690)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! log2: Logarithm to the base 2.
@@ -17113,8 +17119,8 @@ function dt_log2(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 691)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log2_: In-place version of `log2`.
@@ -17125,7 +17131,7 @@ subroutine dt_log2_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 692)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! log10: Logarithm to the base 10.
@@ -17137,8 +17143,8 @@ function dt_log10(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 693)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log10_: In-place version of `log10`.
@@ -17149,7 +17155,7 @@ subroutine dt_log10_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 694)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logit: log(input / (1 - input)), the inverse of sigmoid.
@@ -17163,8 +17169,8 @@ function dt_logit(input, eps, stat, errmsg) result(out)
   call dtf_begin(f, 695)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logit_: In-place version of `logit`.
@@ -17177,7 +17183,7 @@ subroutine dt_logit_(input, eps, stat, errmsg)
   call dtf_begin(f, 696)
   call dtf_give(f, 0, handle_of(input))
   if (present(eps)) call dtf_give(f, 1, eps)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! xlogy: input * log(other), and 0 where input is 0.
@@ -17191,8 +17197,8 @@ function dt_xlogy(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 697)
   call give(f, 0, input)
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! xlogy_: In-place version of `xlogy`.
@@ -17205,7 +17211,7 @@ subroutine dt_xlogy_(input, other, stat, errmsg)
   call dtf_begin(f, 698)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logaddexp: log(exp(input) + exp(other)), without overflow.
@@ -17219,8 +17225,8 @@ function dt_logaddexp(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 699)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logaddexp2: log2(2^input + 2^other), without overflow.
@@ -17234,8 +17240,8 @@ function dt_logaddexp2(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 700)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! float_power: pow in float64.
@@ -17249,8 +17255,8 @@ function dt_float_power(input, exponent, stat, errmsg) result(out)
   call dtf_begin(f, 701)
   call give(f, 0, input)
   call give(f, 1, exponent)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! float_power_: In-place version of `float_power`.
@@ -17263,7 +17269,7 @@ subroutine dt_float_power_(input, exponent, stat, errmsg)
   call dtf_begin(f, 702)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, exponent)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! ldexp: input * 2^other.
@@ -17277,8 +17283,8 @@ function dt_ldexp(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 703)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ldexp_: In-place version of `ldexp`.
@@ -17291,7 +17297,7 @@ subroutine dt_ldexp_(input, other, stat, errmsg)
   call dtf_begin(f, 704)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! frac: The part behind the point, with the sign of the element.
@@ -17303,8 +17309,8 @@ function dt_frac(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 705)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! frac_: In-place version of `frac`.
@@ -17315,7 +17321,7 @@ subroutine dt_frac_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 706)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! round_decimals: Rounded to so many decimals; halves go to the even neighbour.
@@ -17329,8 +17335,8 @@ function dt_round_decimals(input, decimals, stat, errmsg) result(out)
   call dtf_begin(f, 707)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! round_decimals_: In-place version of `round_decimals`.
@@ -17343,7 +17349,7 @@ subroutine dt_round_decimals_(input, decimals, stat, errmsg)
   call dtf_begin(f, 708)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, decimals)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! positive: The tensor itself.
@@ -17355,8 +17361,8 @@ function dt_positive(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 709)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! signbit: Where the sign is minus, that of -0 too.
@@ -17368,8 +17374,8 @@ function dt_signbit(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 710)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! copysign: The size of input with the sign of other.
@@ -17383,8 +17389,8 @@ function dt_copysign(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 711)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! copysign_: In-place version of `copysign`.
@@ -17397,7 +17403,7 @@ subroutine dt_copysign_(input, other, stat, errmsg)
   call dtf_begin(f, 712)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
@@ -17411,8 +17417,8 @@ function dt_fmod(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 713)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fmod_: In-place version of `fmod`.
@@ -17425,7 +17431,7 @@ subroutine dt_fmod_(input, other, stat, errmsg)
   call dtf_begin(f, 714)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! gcd: Greatest common divisor of integers.
@@ -17439,8 +17445,8 @@ function dt_gcd(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 715)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! gcd_: In-place version of `gcd`.
@@ -17453,7 +17459,7 @@ subroutine dt_gcd_(input, other, stat, errmsg)
   call dtf_begin(f, 716)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! lcm: Least common multiple of integers.
@@ -17467,8 +17473,8 @@ function dt_lcm(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 717)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lcm_: In-place version of `lcm`.
@@ -17481,7 +17487,7 @@ subroutine dt_lcm_(input, other, stat, errmsg)
   call dtf_begin(f, 718)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
@@ -17495,8 +17501,8 @@ function dt_heaviside(input, values, stat, errmsg) result(out)
   call dtf_begin(f, 719)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! heaviside_: In-place version of `heaviside`.
@@ -17509,7 +17515,7 @@ subroutine dt_heaviside_(input, values, stat, errmsg)
   call dtf_begin(f, 720)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(values))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! fmax: The larger of two elements; the other one if one is NaN.
@@ -17523,8 +17529,8 @@ function dt_fmax(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 721)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fmin: The smaller of two elements; the other one if one is NaN.
@@ -17538,8 +17544,8 @@ function dt_fmin(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 722)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nan_to_num: The input with finite numbers in the place of NaN and infinities.
@@ -17557,8 +17563,8 @@ function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
   if (present(neginf)) call dtf_give(f, 3, neginf)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nan_to_num_: In-place version of `nan_to_num`.
@@ -17575,7 +17581,7 @@ subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
   if (present(nan)) call dtf_give(f, 1, nan)
   if (present(posinf)) call dtf_give(f, 2, posinf)
   if (present(neginf)) call dtf_give(f, 3, neginf)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! isposinf: Where elements are infinity.
@@ -17587,8 +17593,8 @@ function dt_isposinf(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 725)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isneginf: Where elements are -infinity.
@@ -17600,8 +17606,8 @@ function dt_isneginf(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 726)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isreal: Where elements have no imaginary part: everywhere.
@@ -17613,8 +17619,8 @@ function dt_isreal(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 727)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lerp: input + weight * (end - input).
@@ -17630,8 +17636,8 @@ function dt_lerp(input, end, weight, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lerp_: In-place version of `lerp`.
@@ -17646,7 +17652,7 @@ subroutine dt_lerp_(input, end, weight, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(end))
   call give(f, 2, weight)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! addcmul: input + value * tensor1 * tensor2.
@@ -17664,8 +17670,8 @@ function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addcmul_: In-place version of `addcmul`.
@@ -17682,7 +17688,7 @@ subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! addcdiv: input + value * tensor1 / tensor2.
@@ -17700,8 +17706,8 @@ function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! addcdiv_: In-place version of `addcdiv`.
@@ -17718,11 +17724,11 @@ subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
   call dtf_give(f, 1, handle_of(tensor1))
   call dtf_give(f, 2, handle_of(tensor2))
   if (present(value)) call give(f, 3, value)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! max_pool1d: Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel
-! - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+! max_pool1d: Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel -
+! 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -17741,8 +17747,8 @@ function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode,
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool1d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17766,9 +17772,9 @@ subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, strid
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! avg_pool1d: Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1,
@@ -17791,8 +17797,8 @@ function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_inc
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
@@ -17815,8 +17821,8 @@ function dt_max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode,
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool2d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17841,13 +17847,13 @@ subroutine dt_max_pool2d_with_indices(input, kernel_size, values, indices, strid
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
-! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride
-! + 1, rounded down, or up in ceil_mode.
+! avg_pool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride +
+! 1, rounded down, or up in ceil_mode.
 function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -17868,12 +17874,12 @@ function dt_avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_inc
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding -
-! dilation * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding - dilation
+! * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -17892,8 +17898,8 @@ function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode,
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_pool3d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
@@ -17918,9 +17924,9 @@ subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, strid
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(dilation)) call dtf_give(f, 4, dilation)
   if (present(ceil_mode)) call dtf_give(f, 5, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! avg_pool3d: Mean of each window. Depth, height and width become (size + 2 * padding - kernel) /
@@ -17945,8 +17951,8 @@ function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_inc
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
   if (present(count_include_pad)) call dtf_give(f, 5, count_include_pad)
   if (present(divisor_override)) call dtf_give(f, 6, divisor_override)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool1d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -17961,8 +17967,8 @@ function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
   call dtf_begin(f, 743)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d: Maximum of the windows of adaptive_avg_pool1d.
@@ -17976,8 +17982,8 @@ function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
   call dtf_begin(f, 744)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool1d_with_indices: Maximum of the windows of adaptive_avg_pool1d, and where they
@@ -17993,9 +17999,9 @@ subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indic
   call dtf_begin(f, 745)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18015,8 +18021,8 @@ function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_unpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
@@ -18038,8 +18044,8 @@ function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_si
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool2d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18054,8 +18060,8 @@ function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
   call dtf_begin(f, 748)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d: Maximum of the windows of adaptive_avg_pool2d.
@@ -18069,8 +18075,8 @@ function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
   call dtf_begin(f, 749)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool2d_with_indices: Maximum of the windows of adaptive_avg_pool2d, and where they
@@ -18086,9 +18092,9 @@ subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indic
   call dtf_begin(f, 750)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18108,8 +18114,8 @@ function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_unpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
@@ -18131,8 +18137,8 @@ function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_si
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_avg_pool3d: Mean of windows that are as equal as can be: of n elements and m windows,
@@ -18147,8 +18153,8 @@ function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
   call dtf_begin(f, 753)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d: Maximum of the windows of adaptive_avg_pool3d.
@@ -18162,8 +18168,8 @@ function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
   call dtf_begin(f, 754)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! adaptive_max_pool3d_with_indices: Maximum of the windows of adaptive_avg_pool3d, and where they
@@ -18179,9 +18185,9 @@ subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indic
   call dtf_begin(f, 755)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lp_pool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
@@ -18201,8 +18207,8 @@ function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, er
   call dtf_give(f, 2, kernel_size)
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(ceil_mode)) call dtf_give(f, 4, ceil_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_unpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
@@ -18224,13 +18230,13 @@ function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_si
   if (present(stride)) call dtf_give(f, 3, stride)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(output_size)) call dtf_give(f, 5, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d: Maximum of windows that lie at pseudo-random distances (Graham,
-! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u)
-! * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u) *
+! a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio, random_samples, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -18247,8 +18253,8 @@ function dt_fractional_max_pool2d(input, kernel_size, output_size, output_ratio,
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool2d_with_indices: fractional_max_pool2d, and where the maxima are, as
@@ -18270,14 +18276,14 @@ subroutine dt_fractional_max_pool2d_with_indices(input, kernel_size, values, ind
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! fractional_max_pool3d: Maximum of windows that lie at pseudo-random distances (Graham,
-! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u)
-! * a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
+! arXiv:1412.6071): of n elements, m windows of k and a sample u the i-th begins at floor((i + u) *
+! a) - floor(u * a), a = (n - k) / (m - 1), the last at n - k.
 function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio, random_samples, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: kernel_size(:)
@@ -18294,8 +18300,8 @@ function dt_fractional_max_pool3d(input, kernel_size, output_size, output_ratio,
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fractional_max_pool3d_with_indices: fractional_max_pool3d, and where the maxima are, as
@@ -18317,9 +18323,9 @@ subroutine dt_fractional_max_pool3d_with_indices(input, kernel_size, values, ind
   if (present(output_size)) call dtf_give(f, 2, output_size)
   if (present(output_ratio)) call dtf_give(f, 3, output_ratio)
   if (present(random_samples)) call dtf_give(f, 4, handle_of(random_samples))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! profiler_start: Begins to profile the whole process. One profiler runs at a time.
@@ -18337,8 +18343,8 @@ function dt_profiler_start(record_shapes, profile_memory, device_times, max_acti
   if (present(profile_memory)) call dtf_give(f, 1, profile_memory)
   if (present(device_times)) call dtf_give(f, 2, device_times)
   if (present(max_activities)) call dtf_give(f, 3, max_activities)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! profiler_stop: Ends it; from then on it can be asked for what it found. A second time does
@@ -18350,7 +18356,7 @@ subroutine dt_profiler_stop(self, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 763)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! profiler_range_begin: Begins a range of this thread, which contains what runs until
@@ -18363,8 +18369,8 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 764)
   call dtf_give(f, 0, name)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_range_end: Ends a range, and those that began within it and did not end. One that has
@@ -18376,11 +18382,11 @@ subroutine dt_profiler_range_end(range, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 765)
   call dtf_give(f, 0, range)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! profiler_table: A table of all activities, a row for each name: time of their own, time with
-! what they contain, memory, calls.
+! profiler_table: A table of all activities, a row for each name: time of their own, time with what
+! they contain, memory, calls.
 function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat, errmsg) result(out)
   class(dt_profiler), intent(in) :: self
   character(*), intent(in), optional :: sort_by
@@ -18395,8 +18401,8 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   if (present(sort_by)) call dtf_give(f, 1, sort_by)
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
   if (present(group_by_input_shape)) call dtf_give(f, 3, group_by_input_shape)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! profiler_memory_summary: Where the most memory was in use on each device, and which ops and
@@ -18411,8 +18417,8 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   call dtf_begin(f, 767)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! profiler_activities: All activities in the order in which they began. The names, the shapes of
@@ -18429,10 +18435,10 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_texts(names, f%args(0), f%args(1))
-  call take_texts(shapes, f%args(2), f%args(3))
-  call hold(numbers, f%args(4))
+  call run(f, stat, errmsg)
+  call take_texts(names, f%taken(0), f%taken(1))
+  call take_texts(shapes, f%taken(2), f%taken(3))
+  call hold(numbers, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! profiler_export_chrome_trace: Writes all activities as JSON that chrome://tracing and
@@ -18446,7 +18452,7 @@ subroutine dt_profiler_export_chrome_trace(self, path, stat, errmsg)
   call dtf_begin(f, 769)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, path)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! profiler_emit_nvtx: Tells a tool of each kernel and each node of a backward: a range around the
@@ -18458,7 +18464,7 @@ subroutine dt_profiler_emit_nvtx(enabled, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 770)
   if (present(enabled)) call dtf_give(f, 0, enabled)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! profiler_nvtx_push: Begins a range of this thread for a tool. How deep it lies, from 0; negative
@@ -18471,8 +18477,8 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 771)
   call dtf_give(f, 0, name)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_nvtx_pop: Ends the innermost range of this thread. How deep it lay, from 0; negative
@@ -18483,8 +18489,8 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 772)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_nvtx_start: Begins a range for a tool that need not nest and may end on another thread.
@@ -18497,8 +18503,8 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 773)
   call dtf_give(f, 0, name)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! profiler_nvtx_end: Ends such a range.
@@ -18509,7 +18515,7 @@ subroutine dt_profiler_nvtx_end(range, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 774)
   call dtf_give(f, 0, range)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! profiler_nvtx_mark: A mark on the tool's time line.
@@ -18520,7 +18526,7 @@ subroutine dt_profiler_nvtx_mark(name, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 775)
   call dtf_give(f, 0, name)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! rand: Uniform numbers in [0, 1).
@@ -18540,8 +18546,8 @@ function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) re
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randn: Normal numbers with mean 0 and variance 1.
@@ -18561,8 +18567,8 @@ function dt_randn(size, generator, dtype, device, requires_grad, stat, errmsg) r
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randint: Uniform integers in [low, high).
@@ -18586,8 +18592,8 @@ function dt_randint(low, high, size, generator, dtype, device, requires_grad, st
   if (present(dtype)) call dtf_give(f, 4, dtype)
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randperm: The integers from 0 to n - 1 in random order.
@@ -18607,8 +18613,8 @@ function dt_randperm(n, generator, dtype, device, requires_grad, stat, errmsg) r
   if (present(dtype)) call dtf_give(f, 2, dtype)
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rand_like: Uniform numbers in [0, 1), in the input's shape.
@@ -18630,8 +18636,8 @@ function dt_rand_like(input, generator, dtype, device, requires_grad, memory_for
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randn_like: Normal numbers, in the input's shape.
@@ -18653,8 +18659,8 @@ function dt_randn_like(input, generator, dtype, device, requires_grad, memory_fo
   if (present(device)) call dtf_give(f, 3, device)
   if (present(requires_grad)) call dtf_give(f, 4, requires_grad)
   if (present(memory_format)) call dtf_give(f, 5, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! randint_like: Uniform integers in [low, high), in the input's shape.
@@ -18680,8 +18686,8 @@ function dt_randint_like(input, low, high, generator, dtype, device, requires_gr
   if (present(device)) call dtf_give(f, 5, device)
   if (present(requires_grad)) call dtf_give(f, 6, requires_grad)
   if (present(memory_format)) call dtf_give(f, 7, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bernoulli: 1 with the probability that the input says, else 0.
@@ -18695,8 +18701,8 @@ function dt_bernoulli(input, generator, stat, errmsg) result(out)
   call dtf_begin(f, 783)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bernoulli_p: 1 with probability p, else 0, in the input's shape and dtype.
@@ -18712,8 +18718,8 @@ function dt_bernoulli_p(input, p, generator, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multinomial: Positions drawn with the probabilities that the weights say, as int64 [num_samples]
@@ -18732,8 +18738,8 @@ function dt_multinomial(input, num_samples, replacement, generator, stat, errmsg
   call dtf_give(f, 1, num_samples)
   if (present(replacement)) call dtf_give(f, 2, replacement)
   if (present(generator)) call dtf_give(f, 3, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! poisson: Random counts of Poisson's distribution.
@@ -18747,8 +18753,8 @@ function dt_poisson(input, generator, stat, errmsg) result(out)
   call dtf_begin(f, 786)
   call dtf_give(f, 0, handle_of(input))
   if (present(generator)) call dtf_give(f, 1, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! binomial: Random counts of successes.
@@ -18764,8 +18770,8 @@ function dt_binomial(count, prob, generator, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(count))
   call dtf_give(f, 1, handle_of(prob))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! exponential_: Fills the tensor with numbers of the exponential distribution, which are not 0.
@@ -18780,7 +18786,7 @@ subroutine dt_exponential_(input, lambd, generator, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(lambd)) call dtf_give(f, 1, lambd)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! geometric_: Fills the tensor with the number of trials up to the first success: 1, 2, ...
@@ -18795,7 +18801,7 @@ subroutine dt_geometric_(input, p, generator, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! cauchy_: Fills the tensor with numbers of Cauchy's distribution.
@@ -18812,7 +18818,7 @@ subroutine dt_cauchy_(input, median, sigma, generator, stat, errmsg)
   if (present(median)) call dtf_give(f, 1, median)
   if (present(sigma)) call dtf_give(f, 2, sigma)
   if (present(generator)) call dtf_give(f, 3, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! log_normal_: Fills the tensor with exp of normal numbers.
@@ -18829,7 +18835,7 @@ subroutine dt_log_normal_(input, mean, std, generator, stat, errmsg)
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
   if (present(generator)) call dtf_give(f, 3, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! uniform_: Fills the tensor with uniform numbers in [low, high).
@@ -18846,7 +18852,7 @@ subroutine dt_uniform_(input, low, high, generator, stat, errmsg)
   if (present(low)) call dtf_give(f, 1, low)
   if (present(high)) call dtf_give(f, 2, high)
   if (present(generator)) call dtf_give(f, 3, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! normal_: Fills the tensor with normal numbers.
@@ -18863,7 +18869,7 @@ subroutine dt_normal_(input, mean, std, generator, stat, errmsg)
   if (present(mean)) call dtf_give(f, 1, mean)
   if (present(std)) call dtf_give(f, 2, std)
   if (present(generator)) call dtf_give(f, 3, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! bernoulli_: Fills the tensor with 1 with probability p, else 0.
@@ -18878,7 +18884,7 @@ subroutine dt_bernoulli_(input, p, generator, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(p)) call dtf_give(f, 1, p)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! stochastic_round: Rounds up or down at random, with probabilities that make the mean the number
@@ -18895,8 +18901,8 @@ function dt_stochastic_round(input, dtype, generator, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bernoulli_tensor_: Fills the tensor with 1 with these probabilities, else 0.
@@ -18911,7 +18917,7 @@ subroutine dt_bernoulli_tensor_(input, probabilities, generator, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(probabilities))
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! random_from_: Fills the tensor with uniform integers from low to the largest up to which its
@@ -18927,7 +18933,7 @@ subroutine dt_random_from_(input, low, generator, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(low)) call dtf_give(f, 1, low)
   if (present(generator)) call dtf_give(f, 2, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! random_: Fills the tensor with uniform integers in [low, high).
@@ -18944,7 +18950,7 @@ subroutine dt_random_(input, low, high, generator, stat, errmsg)
   call dtf_give(f, 1, low)
   call dtf_give(f, 2, high)
   if (present(generator)) call dtf_give(f, 3, handle_of(generator))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! manual_seed: Seeds the default generators of all devices: the process's, or the context's own
@@ -18956,7 +18962,7 @@ subroutine dt_manual_seed(seed, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 799)
   call dtf_give(f, 0, seed)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! default_generator: The generator that is used on a device when none is given: the process's, or
@@ -18969,8 +18975,8 @@ function dt_default_generator(device, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 800)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! set_own_generators: Gives this context (a thread's, unless another is swapped in) default
@@ -18984,7 +18990,7 @@ subroutine dt_set_own_generators(mode, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 801)
   call dtf_give(f, 0, mode)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! has_own_generators: Whether this context has default generators of its own.
@@ -18994,8 +19000,8 @@ function dt_has_own_generators(stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 802)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! generator_new: A new generator, seeded with a fixed number.
@@ -19007,8 +19013,8 @@ function dt_generator_new(device, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 803)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! generator_device: The device that the generator's numbers are drawn on.
@@ -19020,8 +19026,9 @@ function dt_generator_device(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! generator_manual_seed: Starts the generator's sequence for a seed.
@@ -19034,7 +19041,7 @@ subroutine dt_generator_manual_seed(self, seed, stat, errmsg)
   call dtf_begin(f, 805)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, seed)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! generator_initial_seed: The seed that was set last.
@@ -19046,8 +19053,8 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! generator_get_state: What set_state needs to draw the same numbers again. An int64 tensor [2]:
@@ -19060,8 +19067,8 @@ function dt_generator_get_state(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 807)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! generator_set_state: Continues where get_state was called.
@@ -19074,7 +19081,7 @@ subroutine dt_generator_set_state(self, state, stat, errmsg)
   call dtf_begin(f, 808)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(state))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! lstm: Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
@@ -19108,10 +19115,10 @@ subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bi
   call dtf_give(f, 6, train)
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
-  call hold(c_n, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
+  call hold(c_n, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! lstm_packed: lstm of sequences of several lengths. The hidden states of the last layer, packed
@@ -19142,16 +19149,16 @@ subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers,
   call dtf_give(f, 6, dropout)
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
-  call hold(c_n, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
+  call hold(c_n, f%taken(4))
   call dtf_end(f)
 end subroutine
-! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
-! (r', z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n')
-! and h = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in
-! the order of the input; and what they end with in each layer and direction.
+! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and (r',
+! z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n') and h
+! = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in the
+! order of the input; and what they end with in each layer and direction.
 subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, output, h_n, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(dt_tensor), intent(in), optional :: hx
@@ -19177,13 +19184,13 @@ subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bid
   call dtf_give(f, 6, train)
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
-! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed
-! like the input; and what they end with in each layer and direction.
+! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed like
+! the input; and what they end with in each layer and direction.
 subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, output, h_n, stat, errmsg)
   type(dt_tensor), intent(in) :: data
   type(dt_tensor), intent(in) :: batch_sizes
@@ -19209,9 +19216,9 @@ subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, 
   call dtf_give(f, 6, dropout)
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_tanh: The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih +
@@ -19242,9 +19249,9 @@ subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train
   call dtf_give(f, 6, train)
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_tanh_packed: rnn_tanh of sequences of several lengths. The hidden states of the last layer,
@@ -19274,9 +19281,9 @@ subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_lay
   call dtf_give(f, 6, dropout)
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_relu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
@@ -19306,9 +19313,9 @@ subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train
   call dtf_give(f, 6, train)
   call dtf_give(f, 7, bidirectional)
   call dtf_give(f, 8, batch_first)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! rnn_relu_packed: rnn_relu of sequences of several lengths. The hidden states of the last layer,
@@ -19338,9 +19345,9 @@ subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_lay
   call dtf_give(f, 6, dropout)
   call dtf_give(f, 7, train)
   call dtf_give(f, 8, bidirectional)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(h_n, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(h_n, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! lstm_cell: One time step of lstm. The next hidden state and the next cells.
@@ -19363,9 +19370,9 @@ subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
   call dtf_give(f, 3, handle_of(w_hh))
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(h, f%args(0))
-  call hold(c, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(h, f%taken(0))
+  call hold(c, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! gru_cell: One time step of gru. The next hidden state.
@@ -19387,8 +19394,8 @@ function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out
   call dtf_give(f, 3, handle_of(w_hh))
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rnn_tanh_cell: One time step of rnn_tanh. The next hidden state.
@@ -19410,8 +19417,8 @@ function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   call dtf_give(f, 3, handle_of(w_hh))
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rnn_relu_cell: One time step of rnn_relu. The next hidden state.
@@ -19433,8 +19440,8 @@ function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) resul
   call dtf_give(f, 3, handle_of(w_hh))
   if (present(b_ih)) call dtf_give(f, 4, handle_of(b_ih))
   if (present(b_hh)) call dtf_give(f, 5, handle_of(b_hh))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sum: Sum of elements.
@@ -19452,8 +19459,8 @@ function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mean: Mean of elements.
@@ -19471,8 +19478,8 @@ function dt_mean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nansum: Sum of the elements that are not NaN.
@@ -19490,8 +19497,8 @@ function dt_nansum(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nanmean: Mean of the elements that are not NaN.
@@ -19509,8 +19516,8 @@ function dt_nanmean(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! count_nonzero: How many elements are not zero (int64).
@@ -19524,8 +19531,8 @@ function dt_count_nonzero(input, dim, stat, errmsg) result(out)
   call dtf_begin(f, 825)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! prod: Product of elements.
@@ -19543,8 +19550,8 @@ function dt_prod(input, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
   if (present(dtype)) call dtf_give(f, 3, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max: Largest element; NaN if there is one. Equal elements share the gradient.
@@ -19556,8 +19563,8 @@ function dt_max(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 827)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! max_dim: Largest element along a dimension, and where it is. The largest elements and the
@@ -19575,9 +19582,9 @@ subroutine dt_max_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! min: Smallest element; NaN if there is one. Equal elements share the gradient.
@@ -19589,8 +19596,8 @@ function dt_min(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 829)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! min_dim: Smallest element along a dimension, and where it is. The smallest elements and the
@@ -19608,9 +19615,9 @@ subroutine dt_min_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! amax: Largest element over dimensions. Equal elements share the gradient.
@@ -19626,8 +19633,8 @@ function dt_amax(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! amin: Smallest element over dimensions. Equal elements share the gradient.
@@ -19643,8 +19650,8 @@ function dt_amin(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! aminmax: Smallest and largest element. Equal elements share the gradient. The smallest and the
@@ -19662,9 +19669,9 @@ subroutine dt_aminmax(input, min, max, dim, keepdim, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(min, f%args(0))
-  call hold(max, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(min, f%taken(0))
+  call hold(max, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! argmax: Position of the first largest element (int64).
@@ -19680,8 +19687,8 @@ function dt_argmax(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! argmin: Position of the first smallest element (int64).
@@ -19697,8 +19704,8 @@ function dt_argmin(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
@@ -19716,8 +19723,8 @@ function dt_var(input, dim, correction, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! std: Standard deviation: the square root of var.
@@ -19735,8 +19742,8 @@ function dt_std(input, dim, correction, keepdim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! var_mean: Variance and mean. The variance and the mean.
@@ -19755,9 +19762,9 @@ subroutine dt_var_mean(input, var, mean, dim, correction, keepdim, stat, errmsg)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(var, f%args(0))
-  call hold(mean, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(var, f%taken(0))
+  call hold(mean, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! std_mean: Standard deviation and mean. The standard deviation and the mean.
@@ -19776,9 +19783,9 @@ subroutine dt_std_mean(input, std, mean, dim, correction, keepdim, stat, errmsg)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(correction)) call give(f, 2, correction)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(std, f%args(0))
-  call hold(mean, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(std, f%taken(0))
+  call hold(mean, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! cov: Covariance of each variable with each other.
@@ -19796,8 +19803,8 @@ function dt_cov(input, correction, fweights, aweights, stat, errmsg) result(out)
   if (present(correction)) call dtf_give(f, 1, correction)
   if (present(fweights)) call dtf_give(f, 2, handle_of(fweights))
   if (present(aweights)) call dtf_give(f, 3, handle_of(aweights))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! corrcoef: Pearson's correlation of each variable with each other.
@@ -19809,8 +19816,8 @@ function dt_corrcoef(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 841)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! norm: Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for
@@ -19831,8 +19838,8 @@ function dt_norm(input, p, dim, keepdim, dtype, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(dtype)) call dtf_give(f, 4, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
@@ -19848,8 +19855,8 @@ function dt_any(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! all: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
@@ -19865,8 +19872,8 @@ function dt_all(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! logsumexp: log(sum(exp(input))), without overflow.
@@ -19882,8 +19889,8 @@ function dt_logsumexp(input, dim, keepdim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
@@ -19899,8 +19906,8 @@ function dt_cumsum(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumsum_: In-place version of `cumsum`.
@@ -19915,7 +19922,7 @@ subroutine dt_cumsum_(input, dim, dtype, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! cumprod: Running product along a dimension: result[i] = input[0] * ... * input[i].
@@ -19931,8 +19938,8 @@ function dt_cumprod(input, dim, dtype, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumprod_: In-place version of `cumprod`.
@@ -19947,7 +19954,7 @@ subroutine dt_cumprod_(input, dim, dtype, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(dtype)) call dtf_give(f, 2, dtype)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! logcumsumexp: Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
@@ -19962,8 +19969,8 @@ function dt_logcumsumexp(input, dim, stat, errmsg) result(out)
   call dtf_begin(f, 850)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diff: Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
@@ -19984,12 +19991,12 @@ function dt_diff(input, n, dim, prepend, append, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(prepend)) call dtf_give(f, 3, handle_of(prepend))
   if (present(append)) call dtf_give(f, 4, handle_of(append))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on
-! both sides. An estimate for each dimension.
+! gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on both
+! sides. An estimate for each dimension.
 function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   real(real64), intent(in), optional :: spacing(:)
@@ -20004,8 +20011,9 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   if (present(spacing)) call dtf_give(f, 1, spacing)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! gradient_at: gradient of a function that is known at places which are not equally far apart. An
@@ -20024,8 +20032,9 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   call dtf_give(f, 1, handle_of(coordinates))
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! trapezoid: Integral along a dimension by the trapezoidal rule.
@@ -20043,8 +20052,8 @@ function dt_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cumulative_trapezoid: Running integral along a dimension by the trapezoidal rule.
@@ -20062,8 +20071,8 @@ function dt_cumulative_trapezoid(y, x, dx, dim, stat, errmsg) result(out)
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! equal: Whether both have the same shape and elements.
@@ -20077,8 +20086,8 @@ function dt_equal(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 856)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! isclose: Where |input - other| <= atol + rtol * |other|.
@@ -20098,8 +20107,8 @@ function dt_isclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(ou
   if (present(rtol)) call dtf_give(f, 2, rtol)
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! allclose: Whether all elements are close.
@@ -20119,12 +20128,12 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   if (present(rtol)) call dtf_give(f, 2, rtol)
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
-! pad: Adds elements around the input. The modes other than constant pad the last one, two or
-! three dimensions of an input that has one or two more.
+! pad: Adds elements around the input. The modes other than constant pad the last one, two or three
+! dimensions of an input that has one or two more.
 function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in) :: pad(:)
@@ -20139,8 +20148,8 @@ function dt_pad(input, pad, mode, value, stat, errmsg) result(out)
   call dtf_give(f, 1, pad)
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(value)) call give(f, 3, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! constant_pad_nd: Adds elements that are all one number around the input.
@@ -20156,8 +20165,8 @@ function dt_constant_pad_nd(input, pad, value, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, pad)
   if (present(value)) call give(f, 2, value)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! roll: Moves elements along dimensions; those that leave at the end come back at the start.
@@ -20173,8 +20182,8 @@ function dt_roll(input, shifts, dims, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shifts)
   if (present(dims)) call dtf_give(f, 2, dims)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! rot90: Turns the input in the plane of two dimensions.
@@ -20190,8 +20199,8 @@ function dt_rot90(input, k, dims, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(k)) call dtf_give(f, 1, k)
   if (present(dims)) call dtf_give(f, 2, dims)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fliplr: Reverses the order of elements along dimension 1.
@@ -20203,8 +20212,8 @@ function dt_fliplr(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 863)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! flipud: Reverses the order of elements along dimension 0.
@@ -20216,8 +20225,8 @@ function dt_flipud(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 864)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tile: repeat, whose list may be shorter than the dimensions are many: those in front are not
@@ -20232,8 +20241,8 @@ function dt_tile(input, dims, stat, errmsg) result(out)
   call dtf_begin(f, 865)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! repeat_interleave: Repeats each slice along a dimension.
@@ -20251,8 +20260,8 @@ function dt_repeat_interleave(input, repeats, dim, output_size, stat, errmsg) re
   call give(f, 1, repeats)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(output_size)) call dtf_give(f, 3, output_size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diag: Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
@@ -20267,8 +20276,8 @@ function dt_diag(input, diagonal, stat, errmsg) result(out)
   call dtf_begin(f, 867)
   call dtf_give(f, 0, handle_of(input))
   if (present(diagonal)) call dtf_give(f, 1, diagonal)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diag_embed: Matrices with the input's last dimension as a diagonal and zeros elsewhere.
@@ -20286,8 +20295,8 @@ function dt_diag_embed(input, offset, dim1, dim2, stat, errmsg) result(out)
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diagflat: The matrix with all elements of the input as a diagonal and zeros elsewhere.
@@ -20301,8 +20310,8 @@ function dt_diagflat(input, offset, stat, errmsg) result(out)
   call dtf_begin(f, 869)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! block_diag: The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes
@@ -20315,8 +20324,8 @@ function dt_block_diag(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 870)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hstack: cat along dimension 1; of vectors along dimension 0.
@@ -20328,8 +20337,8 @@ function dt_hstack(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 871)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! vstack: cat along dimension 0, with vectors as rows.
@@ -20341,8 +20350,8 @@ function dt_vstack(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 872)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! dstack: cat along dimension 2, which vectors and matrices get.
@@ -20354,8 +20363,8 @@ function dt_dstack(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 873)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! column_stack: cat along dimension 1, with vectors as columns.
@@ -20367,8 +20376,8 @@ function dt_column_stack(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 874)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unravel_index: The coordinates of positions: an int64 tensor for each dimension.
@@ -20382,12 +20391,13 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   call dtf_begin(f, 875)
   call dtf_give(f, 0, handle_of(indices))
   call dtf_give(f, 1, shape)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
-! cartesian_prod: All ways to choose one element of each vector: a row for each; of a single
-! vector itself.
+! cartesian_prod: All ways to choose one element of each vector: a row for each; of a single vector
+! itself.
 function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: tensors(:)
   integer, intent(out), optional :: stat
@@ -20396,8 +20406,8 @@ function dt_cartesian_prod(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 876)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! combinations: All ways to choose r elements in order: a row for each.
@@ -20413,8 +20423,8 @@ function dt_combinations(input, r, with_replacement, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(r)) call dtf_give(f, 1, r)
   if (present(with_replacement)) call dtf_give(f, 2, with_replacement)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tril_indices: Rows and columns of the lower triangle's elements: [2, count].
@@ -20434,8 +20444,8 @@ function dt_tril_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   if (present(offset)) call dtf_give(f, 2, offset)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! triu_indices: Rows and columns of the upper triangle's elements: [2, count].
@@ -20455,8 +20465,8 @@ function dt_triu_indices(row, col, offset, dtype, device, stat, errmsg) result(o
   if (present(offset)) call dtf_give(f, 2, offset)
   if (present(dtype)) call dtf_give(f, 3, dtype)
   if (present(device)) call dtf_give(f, 4, device)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! select_scatter: A copy of the input with src as one slice along a dimension.
@@ -20474,8 +20484,8 @@ function dt_select_scatter(input, src, dim, index, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(src))
   call dtf_give(f, 2, dim)
   call dtf_give(f, 3, index)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! slice_scatter: A copy of the input with src in a range of a dimension.
@@ -20497,8 +20507,8 @@ function dt_slice_scatter(input, src, dim, start, end, step, stat, errmsg) resul
   if (present(start)) call dtf_give(f, 3, start)
   if (present(end)) call dtf_give(f, 4, end)
   if (present(step)) call dtf_give(f, 5, step)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diagonal_scatter: A copy of the input with src as a diagonal.
@@ -20518,8 +20528,8 @@ function dt_diagonal_scatter(input, src, offset, dim1, dim2, stat, errmsg) resul
   if (present(offset)) call dtf_give(f, 2, offset)
   if (present(dim1)) call dtf_give(f, 3, dim1)
   if (present(dim2)) call dtf_give(f, 4, dim2)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! as_strided_scatter: A copy of the input with src written where as_strided looks.
@@ -20539,8 +20549,8 @@ function dt_as_strided_scatter(input, src, size, stride, storage_offset, stat, e
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, stride)
   if (present(storage_offset)) call dtf_give(f, 4, storage_offset)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! im2col: The windows of images as columns: [batch, channels * height * width of the window,
@@ -20561,8 +20571,8 @@ function dt_im2col(input, kernel_size, dilation, padding, stride, stat, errmsg) 
   if (present(dilation)) call dtf_give(f, 2, dilation)
   if (present(padding)) call dtf_give(f, 3, padding)
   if (present(stride)) call dtf_give(f, 4, stride)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fold: Adds up windows to images: the gradient of unfold.
@@ -20584,8 +20594,8 @@ function dt_fold(input, output_size, kernel_size, dilation, padding, stride, sta
   if (present(dilation)) call dtf_give(f, 3, dilation)
   if (present(padding)) call dtf_give(f, 4, padding)
   if (present(stride)) call dtf_give(f, 5, stride)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pixel_shuffle: Spreads channels over the plane: [..., channels * r * r, height, width] becomes
@@ -20600,8 +20610,8 @@ function dt_pixel_shuffle(input, upscale_factor, stat, errmsg) result(out)
   call dtf_begin(f, 886)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, upscale_factor)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! pixel_unshuffle: The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes
@@ -20616,8 +20626,8 @@ function dt_pixel_unshuffle(input, downscale_factor, stat, errmsg) result(out)
   call dtf_begin(f, 887)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, downscale_factor)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! channel_shuffle: Puts the first channels of all groups in front, then their second ones, and so
@@ -20632,8 +20642,8 @@ function dt_channel_shuffle(input, groups, stat, errmsg) result(out)
   call dtf_begin(f, 888)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, groups)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sort: Sorts along a dimension. Equal elements keep their order. The sorted elements, and where
@@ -20653,9 +20663,9 @@ subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! argsort: The positions of the elements in sorted order (int64).
@@ -20673,8 +20683,8 @@ function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(descending)) call dtf_give(f, 2, descending)
   if (present(stable)) call dtf_give(f, 3, stable)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! msort: Sorts along the first dimension.
@@ -20686,8 +20696,8 @@ function dt_msort(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 891)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! topk: The k largest or smallest elements along a dimension; of equal ones the first. The
@@ -20709,9 +20719,9 @@ subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(largest)) call dtf_give(f, 3, largest)
   if (present(sorted)) call dtf_give(f, 4, sorted)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! kthvalue: The k-th smallest element along a dimension. The elements, and where they are (int64):
@@ -20731,9 +20741,9 @@ subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
   call dtf_give(f, 1, k)
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
@@ -20746,12 +20756,12 @@ function dt_median(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 894)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians,
-! and where they are (int64).
+! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians, and
+! where they are (int64).
 subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: dim
@@ -20765,9 +20775,9 @@ subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
@@ -20780,8 +20790,8 @@ function dt_nanmedian(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 896)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nanmedian_dim: The median along a dimension of what is not NaN, of two the lower. The medians,
@@ -20799,9 +20809,9 @@ subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! mode: The element that occurs most often along a dimension, of several the smallest. The
@@ -20819,9 +20829,9 @@ subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(keepdim)) call dtf_give(f, 2, keepdim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! quantile: Quantiles along a dimension; NaN if there is one.
@@ -20841,8 +20851,8 @@ function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nanquantile: Quantiles along a dimension of what is not NaN.
@@ -20862,8 +20872,8 @@ function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) res
   if (present(dim)) call dtf_give(f, 2, dim)
   if (present(keepdim)) call dtf_give(f, 3, keepdim)
   if (present(interpolation)) call dtf_give(f, 4, interpolation)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! cummax: The largest element so far along a dimension; NaN from the first one on. The largest
@@ -20879,9 +20889,9 @@ subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
   call dtf_begin(f, 901)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
@@ -20897,14 +20907,14 @@ subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
   call dtf_begin(f, 902)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(values, f%args(0))
-  call hold(indices, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(values, f%taken(0))
+  call hold(indices, f%taken(2))
   call dtf_end(f)
 end subroutine
-! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of
-! its own. What occurs, where in it each element or slice is, and how often each occurs (int64);
-! what was not asked for is empty.
+! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of its
+! own. What occurs, where in it each element or slice is, and how often each occurs (int64); what
+! was not asked for is empty.
 subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inverse, return_counts, dim, stat, errmsg)
   type(dt_tensor), intent(in) :: input
   logical, intent(in), optional :: sorted
@@ -20923,10 +20933,10 @@ subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inve
   if (present(return_inverse)) call dtf_give(f, 2, return_inverse)
   if (present(return_counts)) call dtf_give(f, 3, return_counts)
   if (present(dim)) call dtf_give(f, 4, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(inverse_indices, f%args(2))
-  call hold(counts, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(inverse_indices, f%taken(2))
+  call hold(counts, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! unique_consecutive: The elements, or slices along a dimension, without those that equal the one
@@ -20948,10 +20958,10 @@ subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_
   if (present(return_inverse)) call dtf_give(f, 1, return_inverse)
   if (present(return_counts)) call dtf_give(f, 2, return_counts)
   if (present(dim)) call dtf_give(f, 3, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(output, f%args(0))
-  call hold(inverse_indices, f%args(2))
-  call hold(counts, f%args(4))
+  call run(f, stat, errmsg)
+  call hold(output, f%taken(0))
+  call hold(inverse_indices, f%taken(2))
+  call hold(counts, f%taken(4))
   call dtf_end(f)
 end subroutine
 ! searchsorted: Where elements would go in sorted rows: in front of those that they equal.
@@ -20973,8 +20983,8 @@ function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter,
   if (present(right)) call dtf_give(f, 3, right)
   if (present(side)) call dtf_give(f, 4, side)
   if (present(sorter)) call dtf_give(f, 5, handle_of(sorter))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
@@ -20992,8 +21002,8 @@ function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(
   call dtf_give(f, 1, handle_of(boundaries))
   if (present(out_int32)) call dtf_give(f, 2, out_int32)
   if (present(right)) call dtf_give(f, 3, right)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! isin: Which elements are among the others.
@@ -21011,8 +21021,8 @@ function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) r
   call give(f, 1, test_elements)
   if (present(assume_unique)) call dtf_give(f, 2, assume_unique)
   if (present(invert)) call dtf_give(f, 3, invert)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bincount: How often each integer occurs; with weights, their sums.
@@ -21028,8 +21038,8 @@ function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(weights)) call dtf_give(f, 1, handle_of(weights))
   if (present(minlength)) call dtf_give(f, 2, minlength)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! histc: How many elements lie in bins of equal width. What lies outside is not counted.
@@ -21047,8 +21057,8 @@ function dt_histc(input, bins, min, max, stat, errmsg) result(out)
   if (present(bins)) call dtf_give(f, 1, bins)
   if (present(min)) call give(f, 2, min)
   if (present(max)) call give(f, 3, max)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! histogram: How many elements lie in bins. What lies outside is not counted. What lies in each
@@ -21070,9 +21080,9 @@ subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, st
   if (present(range)) call dtf_give(f, 2, range)
   if (present(weight)) call dtf_give(f, 3, handle_of(weight))
   if (present(density)) call dtf_give(f, 4, density)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(hist, f%args(0))
-  call hold(bin_edges, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(hist, f%taken(0))
+  call hold(bin_edges, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! erfc: 1 - erf(input), with all its digits where erf is near 1.
@@ -21084,8 +21094,8 @@ function dt_erfc(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 911)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erfc_: In-place version of `erfc`.
@@ -21096,7 +21106,7 @@ subroutine dt_erfc_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 912)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! erfcx: exp(input^2) erfc(input).
@@ -21108,8 +21118,8 @@ function dt_erfcx(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 913)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erfinv: The inverse of erf: infinite at -1 and 1, NaN beyond.
@@ -21121,8 +21131,8 @@ function dt_erfinv(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 914)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! erfinv_: In-place version of `erfinv`.
@@ -21133,7 +21143,7 @@ subroutine dt_erfinv_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 915)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! ndtri: The inverse of ndtr: what a normal number is below with the probability input.
@@ -21145,8 +21155,8 @@ function dt_ndtri(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 916)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ndtr: The normal distribution function: erfc(-input / sqrt(2)) / 2.
@@ -21158,8 +21168,8 @@ function dt_ndtr(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 917)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! log_ndtr: log(ndtr(input)), also where ndtr is too small for the dtype.
@@ -21171,8 +21181,8 @@ function dt_log_ndtr(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 918)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lgamma: log(abs(Gamma(input))); infinite at 0 and the negative integers.
@@ -21184,8 +21194,8 @@ function dt_lgamma(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 919)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! lgamma_: In-place version of `lgamma`.
@@ -21196,7 +21206,7 @@ subroutine dt_lgamma_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 920)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! digamma: The derivative of lgamma: infinite at 0, NaN at the negative integers.
@@ -21208,8 +21218,8 @@ function dt_digamma(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 921)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! digamma_: In-place version of `digamma`.
@@ -21220,7 +21230,7 @@ subroutine dt_digamma_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 922)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! zeta: Hurwitz's zeta function, the sum of (k + other)^-input over k = 0, 1, ...; NaN where input
@@ -21235,8 +21245,8 @@ function dt_zeta(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 923)
   call give(f, 0, input)
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! polygamma: The derivative of order n of digamma: (-1)^(n + 1) n! zeta(n + 1, input) for n > 0.
@@ -21250,8 +21260,8 @@ function dt_polygamma(n, input, stat, errmsg) result(out)
   call dtf_begin(f, 924)
   call dtf_give(f, 0, n)
   call dtf_give(f, 1, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! polygamma_: In-place version of `polygamma`.
@@ -21264,11 +21274,11 @@ subroutine dt_polygamma_(input, n, stat, errmsg)
   call dtf_begin(f, 925)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of
-! lgamma(input - j / 2) over j = 0 ... p - 1.
+! mvlgamma: log of the multivariate Gamma function: p (p - 1) / 4 log(pi) + the sum of lgamma(input
+! - j / 2) over j = 0 ... p - 1.
 function dt_mvlgamma(input, p, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), dimension(..), intent(in) :: p
@@ -21279,8 +21289,8 @@ function dt_mvlgamma(input, p, stat, errmsg) result(out)
   call dtf_begin(f, 926)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! mvlgamma_: In-place version of `mvlgamma`.
@@ -21293,7 +21303,7 @@ subroutine dt_mvlgamma_(input, p, stat, errmsg)
   call dtf_begin(f, 927)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, p)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! i0: The modified Bessel function of the first kind, of order 0.
@@ -21305,8 +21315,8 @@ function dt_i0(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 928)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! i0_: In-place version of `i0`.
@@ -21317,7 +21327,7 @@ subroutine dt_i0_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 929)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! i0e: i0(input) exp(-abs(input)), which does not overflow.
@@ -21329,8 +21339,8 @@ function dt_i0e(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 930)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! i1: The modified Bessel function of the first kind, of order 1.
@@ -21342,8 +21352,8 @@ function dt_i1(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 931)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! i1e: i1(input) exp(-abs(input)), which does not overflow.
@@ -21355,8 +21365,8 @@ function dt_i1e(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 932)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bessel_j0: The Bessel function of the first kind, of order 0. It has no gradient.
@@ -21368,8 +21378,8 @@ function dt_bessel_j0(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 933)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! bessel_j1: The Bessel function of the first kind, of order 1. It has no gradient.
@@ -21381,12 +21391,12 @@ function dt_bessel_j1(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 934)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has
-! no gradient.
+! bessel_y0: The Bessel function of the second kind, of order 0; NaN of negative numbers. It has no
+! gradient.
 function dt_bessel_y0(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -21395,12 +21405,12 @@ function dt_bessel_y0(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 935)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has
-! no gradient.
+! bessel_y1: The Bessel function of the second kind, of order 1; NaN of negative numbers. It has no
+! gradient.
 function dt_bessel_y1(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -21409,8 +21419,8 @@ function dt_bessel_y1(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 936)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! modified_bessel_k0: The modified Bessel function of the second kind, of order 0; NaN of negative
@@ -21423,8 +21433,8 @@ function dt_modified_bessel_k0(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 937)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! modified_bessel_k1: The modified Bessel function of the second kind, of order 1; NaN of negative
@@ -21437,8 +21447,8 @@ function dt_modified_bessel_k1(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 938)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k0: modified_bessel_k0(x) exp(x), which does not vanish. It has no
@@ -21451,8 +21461,8 @@ function dt_scaled_modified_bessel_k0(x, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 939)
   call dtf_give(f, 0, handle_of(x))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! scaled_modified_bessel_k1: modified_bessel_k1(x) exp(x), which does not vanish. It has no
@@ -21465,8 +21475,8 @@ function dt_scaled_modified_bessel_k1(x, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 940)
   call dtf_give(f, 0, handle_of(x))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! spherical_bessel_j0: sin(x) / x. It has no gradient.
@@ -21478,8 +21488,8 @@ function dt_spherical_bessel_j0(x, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 941)
   call dtf_give(f, 0, handle_of(x))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! airy_ai: Airy's function Ai. It has no gradient.
@@ -21491,8 +21501,8 @@ function dt_airy_ai(x, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 942)
   call dtf_give(f, 0, handle_of(x))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igamma: The lower regularized incomplete Gamma function: the integral of t^(input - 1) exp(-t)
@@ -21507,8 +21517,8 @@ function dt_igamma(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 943)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igamma_: In-place version of `igamma`.
@@ -21521,7 +21531,7 @@ subroutine dt_igamma_(input, other, stat, errmsg)
   call dtf_begin(f, 944)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! gammainc: Another name of `igamma`.
@@ -21535,8 +21545,8 @@ function dt_gammainc(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 945)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igammac: The upper regularized incomplete Gamma function: 1 - igamma(input, other), with all its
@@ -21551,8 +21561,8 @@ function dt_igammac(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 946)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! igammac_: In-place version of `igammac`.
@@ -21565,7 +21575,7 @@ subroutine dt_igammac_(input, other, stat, errmsg)
   call dtf_begin(f, 947)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! gammaincc: Another name of `igammac`.
@@ -21579,8 +21589,8 @@ function dt_gammaincc(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 948)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_t: Chebyshev's polynomial of the first kind, of degree n. It has no
@@ -21595,8 +21605,8 @@ function dt_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 949)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_u: Chebyshev's polynomial of the second kind, of degree n. It has no
@@ -21611,8 +21621,8 @@ function dt_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 950)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_v: Chebyshev's polynomial of the third kind, of degree n. It has no
@@ -21627,8 +21637,8 @@ function dt_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 951)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind, of degree n. It has no
@@ -21643,12 +21653,12 @@ function dt_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 952)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree
-! n. It has no gradient.
+! shifted_chebyshev_polynomial_t: Chebyshev's polynomial of the first kind at 2 x - 1, of degree n.
+! It has no gradient.
 function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   class(*), intent(in) :: x
   class(*), intent(in) :: n
@@ -21659,8 +21669,8 @@ function dt_shifted_chebyshev_polynomial_t(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 953)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_u: Chebyshev's polynomial of the second kind at 2 x - 1, of degree
@@ -21675,12 +21685,12 @@ function dt_shifted_chebyshev_polynomial_u(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 954)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree
-! n. It has no gradient.
+! shifted_chebyshev_polynomial_v: Chebyshev's polynomial of the third kind at 2 x - 1, of degree n.
+! It has no gradient.
 function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   class(*), intent(in) :: x
   class(*), intent(in) :: n
@@ -21691,8 +21701,8 @@ function dt_shifted_chebyshev_polynomial_v(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 955)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! shifted_chebyshev_polynomial_w: Chebyshev's polynomial of the fourth kind at 2 x - 1, of degree
@@ -21707,8 +21717,8 @@ function dt_shifted_chebyshev_polynomial_w(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 956)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hermite_polynomial_h: Hermite's polynomial H, of degree n. It has no gradient.
@@ -21722,8 +21732,8 @@ function dt_hermite_polynomial_h(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 957)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! hermite_polynomial_he: Hermite's polynomial He, of degree n. It has no gradient.
@@ -21737,8 +21747,8 @@ function dt_hermite_polynomial_he(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 958)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! laguerre_polynomial_l: Laguerre's polynomial, of degree n. It has no gradient.
@@ -21752,8 +21762,8 @@ function dt_laguerre_polynomial_l(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 959)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! legendre_polynomial_p: Legendre's polynomial, of degree n. It has no gradient.
@@ -21767,8 +21777,8 @@ function dt_legendre_polynomial_p(x, n, stat, errmsg) result(out)
   call dtf_begin(f, 960)
   call give(f, 0, x)
   call give(f, 1, n)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! entr: -input log(input); 0 at 0, -infinity below.
@@ -21780,8 +21790,8 @@ function dt_entr(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 961)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! xlog1py: input * log1p(other), and 0 where input is 0.
@@ -21795,8 +21805,8 @@ function dt_xlog1py(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 962)
   call give(f, 0, input)
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! frexp: input = mantissa * 2^exponent with 1/2 <= abs(mantissa) < 1, the exponent as int32; of 0,
@@ -21810,9 +21820,9 @@ subroutine dt_frexp(input, mantissa, exponent, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 963)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(mantissa, f%args(0))
-  call hold(exponent, f%args(2))
+  call run(f, stat, errmsg)
+  call hold(mantissa, f%taken(0))
+  call hold(exponent, f%taken(2))
   call dtf_end(f)
 end subroutine
 ! nextafter: The next number of the dtype after input in the direction of other. Its derivatives
@@ -21827,8 +21837,8 @@ function dt_nextafter(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 964)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! nextafter_: In-place version of `nextafter`.
@@ -21841,11 +21851,11 @@ subroutine dt_nextafter_(input, other, stat, errmsg)
   call dtf_begin(f, 965)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! tensor_alias: Makes another handle to a tensor, to be released on its own. A second handle to
-! the same tensor.
+! tensor_alias: Makes another handle to a tensor, to be released on its own. A second handle to the
+! same tensor.
 function dt_tensor_alias(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -21854,8 +21864,8 @@ function dt_tensor_alias(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 966)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_dim: Number of dimensions.
@@ -21867,8 +21877,8 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_size: Size of one dimension.
@@ -21882,8 +21892,8 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   call dtf_begin(f, 968)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_shape: Shape of the tensor. The sizes of all dimensions.
@@ -21895,12 +21905,11 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 969)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = words_at(f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  out = words_at(f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
-! tensor_stride: Strides of the tensor. Steps between neighbours along each dimension, in
-! elements.
+! tensor_stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 function dt_tensor_stride(input, stat, errmsg) result(out)
   class(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -21909,8 +21918,8 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 970)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = words_at(f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  out = words_at(f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_numel: Number of elements.
@@ -21922,8 +21931,8 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 971)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_storage_offset: Position of the first element in the storage, in elements.
@@ -21935,8 +21944,8 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 972)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_storage_nbytes: Bytes of the storage, which views share.
@@ -21948,8 +21957,8 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 973)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_element_size: Bytes of one element.
@@ -21961,8 +21970,8 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 974)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_dtype: Element type.
@@ -21974,8 +21983,8 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 975)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = int(f%args(0))
+  call run(f, stat, errmsg)
+  out = int(f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_device: Where the memory is.
@@ -21987,8 +21996,9 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 976)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_is_contiguous: Whether elements lie in memory densely in that order.
@@ -22002,8 +22012,8 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   call dtf_begin(f, 977)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_data_ptr: Address of the first element. Valid as long as any tensor looks at the storage;
@@ -22016,8 +22026,8 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 978)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  call run(f, stat, errmsg)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! tensor_is_set_to: Whether both look at the same memory in the same way.
@@ -22031,8 +22041,8 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 979)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_is_same: Whether two handles are of one tensor.
@@ -22046,8 +22056,8 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 980)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_base: What a view is a view of: the tensor that a chain of views began with. The tensor,
@@ -22060,8 +22070,8 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 981)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_version: How often the tensor, its views and what it was detached from were changed in
@@ -22074,8 +22084,8 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 982)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_item: The only element of a tensor as a number.
@@ -22087,8 +22097,8 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 983)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  call run(f, stat, errmsg)
+  out = merge(transfer(f%taken(0), out), real(f%taken(0), real64), f%taken(1) == scalar_kind_float)
   call dtf_end(f)
 end function
 ! tensor_to_string: The tensor as text, as PyTorch prints it.
@@ -22100,8 +22110,8 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 984)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! set_print_options: How tensors are printed from now on, by all threads.
@@ -22120,7 +22130,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
   if (present(line_width)) call dtf_give(f, 3, line_width)
   if (present(sci_mode)) call dtf_give(f, 4, sci_mode)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! tensor_requires_grad: Whether the tensor takes part in a graph: set by the user, or made from
@@ -22133,8 +22143,8 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_requires_grad_: Says whether a leaf's gradient is wanted.
@@ -22147,7 +22157,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   call dtf_begin(f, 987)
   call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! tensor_is_leaf: Whether the tensor was not made by a recorded operation.
@@ -22159,12 +22169,11 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
-! tensor_grad: The gradient that backward has added up. The gradient, or NULL if there is none
-! yet.
+! tensor_grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 function dt_tensor_grad(input, stat, errmsg) result(out)
   class(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -22173,8 +22182,8 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_set_grad: Replaces the gradient.
@@ -22187,7 +22196,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   if (present(grad)) call dtf_give(f, 1, handle_of(grad))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! tensor_retain_grad: Makes backward keep the gradient of a tensor that is not a leaf.
@@ -22198,7 +22207,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 991)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! tensor_retains_grad: Whether retain_grad was called on a tensor that is not a leaf.
@@ -22210,8 +22219,8 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! tensor_node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf,
@@ -22224,8 +22233,8 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_output_nr: Which output of the recorded operation the tensor is; 0 for leaves.
@@ -22237,8 +22246,8 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! node_name: The operation's name. "MulBackward0".
@@ -22250,8 +22259,8 @@ function dt_node_name(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! node_address: Tells operations apart. Where it is: one number for all handles of one operation.
@@ -22263,8 +22272,8 @@ function dt_node_address(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = transfer(f%args(0), out)
+  call run(f, stat, errmsg)
+  out = transfer(f%taken(0), out)
   call dtf_end(f)
 end function
 ! node_next_count: How many inputs gradients may go to.
@@ -22276,8 +22285,8 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! node_next_output: Which output of the operation that made an input the input is. -1 if its
@@ -22292,8 +22301,8 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! node_next: The operation that made an input; of a leaf, what adds to its gradient.
@@ -22307,8 +22316,8 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_grad_fn_name: The name of the recorded operation that made the tensor. "MulBackward0", or
@@ -22321,8 +22330,8 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! tensor_data: The same memory without the graph and with a version of its own: backward does not
@@ -22335,8 +22344,8 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_set_data: Makes a tensor look at another one's memory; it stays the same tensor, with its
@@ -22350,19 +22359,19 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(data))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
-! build_info: Version, compiler, instruction set in use, threads and optional parts of the
-! library. Lines of `name: value`.
+! build_info: Version, compiler, instruction set in use, threads and optional parts of the library.
+! Lines of `name: value`.
 function dt_build_info(stat, errmsg) result(out)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 1003)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! string_list_len: How many strings a list holds.
@@ -22374,8 +22383,8 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_list_new: A list of tensors, for callbacks that return several.
@@ -22387,8 +22396,8 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1005)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_list_len: How many tensors a list holds.
@@ -22400,8 +22409,8 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(self))
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! tensor_list_get: One tensor of a list. A new handle, or NULL for an absent entry.
@@ -22415,8 +22424,8 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   call dtf_begin(f, 1007)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! is_grad_enabled: Whether operations are recorded for backward.
@@ -22426,8 +22435,8 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 1008)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_grad_enabled: Turns recording for backward on or off in this context.
@@ -22438,7 +22447,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1009)
   call dtf_give(f, 0, mode)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! is_anomaly_enabled: Whether backward checks gradients for NaN.
@@ -22448,8 +22457,8 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   logical :: out
   type(frame) :: f
   call dtf_begin(f, 1010)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! set_detect_anomaly: Makes backward fail when a gradient is NaN, naming the operation that made
@@ -22461,7 +22470,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1011)
   call dtf_give(f, 0, mode)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! get_default_dtype: The dtype of new floating-point tensors.
@@ -22471,8 +22480,8 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   integer :: out
   type(frame) :: f
   call dtf_begin(f, 1012)
-  call tell(dtf_run(f), stat, errmsg)
-  out = int(f%args(0))
+  call run(f, stat, errmsg)
+  out = int(f%taken(0))
   call dtf_end(f)
 end function
 ! set_default_dtype: Sets the dtype of new floating-point tensors in this context.
@@ -22483,7 +22492,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1013)
   call dtf_give(f, 0, d)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! get_default_device: The device of new tensors.
@@ -22493,8 +22502,9 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(:), allocatable :: out
   type(frame) :: f
   call dtf_begin(f, 1014)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_text(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  call dtf_name_device(f, 0)
+  call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
 end function
 ! set_default_device: Sets the device of new tensors in this context.
@@ -22505,7 +22515,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1015)
   call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! device_is_available: Whether the device can be used.
@@ -22517,8 +22527,8 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1016)
   call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0) /= 0
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
   call dtf_end(f)
 end function
 ! get_num_threads: How many threads an operation may use.
@@ -22528,8 +22538,8 @@ function dt_get_num_threads(stat, errmsg) result(out)
   integer(int64) :: out
   type(frame) :: f
   call dtf_begin(f, 1017)
-  call tell(dtf_run(f), stat, errmsg)
-  out = f%args(0)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! set_num_threads: Sets how many threads an operation may use.
@@ -22540,7 +22550,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1018)
   call dtf_give(f, 0, n)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! memory_stats: What the caching allocator holds. Bytes in use by tensors, bytes held by the
@@ -22555,10 +22565,10 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1019)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
-  allocated = f%args(0)
-  reserved = f%args(2)
-  peak = f%args(4)
+  call run(f, stat, errmsg)
+  allocated = f%taken(0)
+  reserved = f%taken(2)
+  peak = f%taken(4)
   call dtf_end(f)
 end subroutine
 ! set_log: Sends log messages to a function.
@@ -22569,7 +22579,7 @@ subroutine dt_set_log(log, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1020)
   if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! set_memory_hook: Has this context call a function before an allocation fails, on the thread that
@@ -22581,7 +22591,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1021)
   call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! remove_memory_hook: Lets allocations of this context fail at once again.
@@ -22590,7 +22600,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
   call dtf_begin(f, 1022)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! empty_cache: Gives memory that no tensor uses back to the system.
@@ -22601,7 +22611,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1023)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! synchronize: Waits until the device has done everything it was asked to; errors of asynchronous
@@ -22613,7 +22623,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1024)
   if (present(device)) call dtf_give(f, 0, device)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! view: The same elements in another shape, without a copy.
@@ -22627,8 +22637,8 @@ function dt_view(input, size, stat, errmsg) result(out)
   call dtf_begin(f, 1025)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! detach: The same memory without the graph.
@@ -22640,8 +22650,8 @@ function dt_detach(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1026)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
@@ -22653,7 +22663,7 @@ subroutine dt_detach_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1027)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! view_as: view with the shape of another tensor.
@@ -22667,8 +22677,8 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1028)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! reshape: The same elements in another shape: a view where possible, else a copy.
@@ -22682,8 +22692,8 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   call dtf_begin(f, 1029)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! reshape_as: reshape with the shape of another tensor.
@@ -22697,8 +22707,8 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1030)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! flatten: Joins neighbouring dimensions into one.
@@ -22714,8 +22724,8 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unflatten: Splits one dimension into several.
@@ -22731,8 +22741,8 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! transpose: Swaps two dimensions.
@@ -22748,8 +22758,8 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! transpose_: In-place version of `transpose`.
@@ -22764,7 +22774,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! swapaxes: transpose by NumPy's name.
@@ -22780,8 +22790,8 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! swapaxes_: In-place version of `swapaxes`.
@@ -22796,7 +22806,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! permute: Puts the dimensions in another order.
@@ -22810,8 +22820,8 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   call dtf_begin(f, 1037)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! movedim: Moves dimensions; the others keep their order.
@@ -22827,8 +22837,8 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! t: The transpose of a matrix; a 0-d or 1-d tensor as it is.
@@ -22840,8 +22850,8 @@ function dt_t(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1039)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! t_: In-place version of `t`.
@@ -22852,7 +22862,7 @@ subroutine dt_t_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1040)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! squeeze: Removes dimensions of size 1.
@@ -22866,8 +22876,8 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   call dtf_begin(f, 1041)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! squeeze_: In-place version of `squeeze`.
@@ -22880,7 +22890,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   call dtf_begin(f, 1042)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! unsqueeze: Inserts a dimension of size 1.
@@ -22894,8 +22904,8 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   call dtf_begin(f, 1043)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unsqueeze_: In-place version of `unsqueeze`.
@@ -22908,7 +22918,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   call dtf_begin(f, 1044)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
@@ -22922,8 +22932,8 @@ function dt_expand(input, size, stat, errmsg) result(out)
   call dtf_begin(f, 1045)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! expand_as: expand to the shape of another tensor.
@@ -22937,8 +22947,8 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1046)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! broadcast_to: expand, as a function.
@@ -22952,8 +22962,8 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   call dtf_begin(f, 1047)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! select: One slice along a dimension, which is removed.
@@ -22969,8 +22979,8 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! narrow: A range along a dimension.
@@ -22988,8 +22998,8 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! slice: A strided range along a dimension: input[start:end:step].
@@ -23009,8 +23019,8 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   if (present(start)) call dtf_give(f, 2, start)
   if (present(end)) call dtf_give(f, 3, end)
   if (present(step)) call dtf_give(f, 4, step)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! as_strided: Any view of the input's storage.
@@ -23028,8 +23038,8 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
   if (present(storage_offset)) call dtf_give(f, 3, storage_offset)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! as_strided_: In-place version of `as_strided`.
@@ -23046,7 +23056,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
   if (present(storage_offset)) call dtf_give(f, 3, storage_offset)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! resize_: Gives the tensor another shape, row-major from its first element on. What it had keeps
@@ -23061,7 +23071,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   call dtf_begin(f, 1053)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! resize_as_: resize_ to the shape of another tensor.
@@ -23074,7 +23084,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   call dtf_begin(f, 1054)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(the_template))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! view_dtype: The same memory, read as another element type. It takes no part in a graph.
@@ -23088,8 +23098,8 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   call dtf_begin(f, 1055)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
@@ -23108,8 +23118,8 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
   call dtf_give(f, 3, step)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! diagonal: A diagonal of two dimensions, as the last dimension.
@@ -23127,8 +23137,8 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
   if (present(dim2)) call dtf_give(f, 3, dim2)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! chunk: Splits a dimension into equal pieces; the last may be smaller.
@@ -23144,8 +23154,9 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split: Splits a dimension into pieces of one size.
@@ -23161,8 +23172,9 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split_with_sizes: Splits a dimension into pieces of given sizes.
@@ -23178,8 +23190,9 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split_sections: Splits a dimension into pieces whose sizes differ by one at most.
@@ -23195,8 +23208,9 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! split_at: Splits a dimension at given places. tensor_split in Python.
@@ -23212,8 +23226,9 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
@@ -23227,8 +23242,9 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! vsplit: Splits dimension 0 of two or more into equal pieces.
@@ -23242,8 +23258,9 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! dsplit: Splits dimension 2 of three or more into equal pieces.
@@ -23257,8 +23274,9 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! atleast_1d: A number as a vector; else the input as it is.
@@ -23270,8 +23288,8 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! atleast_2d: A number or a vector as a matrix of one row; else the input as it is.
@@ -23283,12 +23301,11 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! atleast_3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it
-! is.
+! atleast_3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
 function dt_atleast_3d(input, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   integer, intent(out), optional :: stat
@@ -23297,8 +23314,8 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ravel: All elements in row-major order: a view if they lie so, else a copy.
@@ -23310,8 +23327,8 @@ function dt_ravel(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! broadcast_tensors: All tensors expanded to their common shape.
@@ -23323,8 +23340,9 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! meshgrid: The coordinates of a grid: for each vector a tensor of the grid's shape, which changes
@@ -23339,8 +23357,9 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! unbind: All slices along a dimension.
@@ -23354,8 +23373,9 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call take_tensors(out, f%args(0), f%args(1))
+  call run(f, stat, errmsg)
+  allocate (out(f%taken(1)))
+  call hold(out, words_at(f%taken(0), f%taken(1)))
   call dtf_end(f)
 end function
 ! cat: Joins tensors along a dimension. Dtypes are promoted.
@@ -23369,8 +23389,8 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   call dtf_begin(f, 1073)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! stack: Joins tensors of one shape along a new dimension.
@@ -23384,8 +23404,8 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   call dtf_begin(f, 1074)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! repeat: Copies the input several times along each dimension.
@@ -23399,8 +23419,8 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   call dtf_begin(f, 1075)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! narrow_copy: A copy of a range along a dimension.
@@ -23418,8 +23438,8 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
   call dtf_give(f, 3, length)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sum_to_size: The sum over what broadcasting would repeat.
@@ -23433,8 +23453,8 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   call dtf_begin(f, 1077)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! flip: Reverses the order of elements along dimensions.
@@ -23448,12 +23468,12 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   call dtf_begin(f, 1078)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
-! interpolate: Resizes images. An element i of the output lies at (i + 1/2) * size / new size -
-! 1/2 in the input. Channels-last in gives channels-last out.
+! interpolate: Resizes images. An element i of the output lies at (i + 1/2) * size / new size - 1/2
+! in the input. Channels-last in gives channels-last out.
 function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(out)
   type(dt_tensor), intent(in) :: input
   type(*), intent(in), optional :: size(:)
@@ -23468,8 +23488,8 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
   if (present(mode)) call dtf_give(f, 3, mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! interpolate_aligned: interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6),
@@ -23495,8 +23515,8 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   if (present(align_corners)) call dtf_give(f, 4, align_corners)
   if (present(recompute_scale_factor)) call dtf_give(f, 5, recompute_scale_factor)
   if (present(antialias)) call dtf_give(f, 6, antialias)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! grid_sample: The input at places between its elements: [batch, channels, ...] with the grid's
@@ -23517,8 +23537,8 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   if (present(mode)) call dtf_give(f, 2, mode)
   if (present(padding_mode)) call dtf_give(f, 3, padding_mode)
   if (present(align_corners)) call dtf_give(f, 4, align_corners)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! affine_grid: The grid that grid_sample takes for a map of the output's places to the input's:
@@ -23535,8 +23555,8 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! ger: Another name of `outer`.
@@ -23550,8 +23570,8 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   call dtf_begin(f, 1083)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! absolute: Another name of `abs`.
@@ -23563,8 +23583,8 @@ function dt_absolute(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! absolute_: Another name of `abs_`.
@@ -23575,7 +23595,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1085)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! negative: Another name of `neg`.
@@ -23587,8 +23607,8 @@ function dt_negative(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! negative_: Another name of `neg_`.
@@ -23599,7 +23619,7 @@ subroutine dt_negative_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1087)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! sgn: Another name of `sign`.
@@ -23611,8 +23631,8 @@ function dt_sgn(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! sgn_: Another name of `sign_`.
@@ -23623,7 +23643,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1089)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! fix: Another name of `trunc`.
@@ -23635,8 +23655,8 @@ function dt_fix(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! fix_: Another name of `trunc_`.
@@ -23647,7 +23667,7 @@ subroutine dt_fix_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1091)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! arcsin: Another name of `asin`.
@@ -23659,8 +23679,8 @@ function dt_arcsin(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arcsin_: Another name of `asin_`.
@@ -23671,7 +23691,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1093)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! arccos: Another name of `acos`.
@@ -23683,8 +23703,8 @@ function dt_arccos(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arccos_: Another name of `acos_`.
@@ -23695,7 +23715,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! arctan: Another name of `atan`.
@@ -23707,8 +23727,8 @@ function dt_arctan(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arctan_: Another name of `atan_`.
@@ -23719,7 +23739,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1097)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! arctan2: Another name of `atan2`.
@@ -23733,8 +23753,8 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1098)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arctan2_: Another name of `atan2_`.
@@ -23747,7 +23767,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   call dtf_begin(f, 1099)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! arcsinh: Another name of `asinh`.
@@ -23759,8 +23779,8 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arcsinh_: Another name of `asinh_`.
@@ -23771,7 +23791,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1101)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! arccosh: Another name of `acosh`.
@@ -23783,8 +23803,8 @@ function dt_arccosh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arccosh_: Another name of `acosh_`.
@@ -23795,7 +23815,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1103)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! arctanh: Another name of `atanh`.
@@ -23807,8 +23827,8 @@ function dt_arctanh(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! arctanh_: Another name of `atanh_`.
@@ -23819,7 +23839,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 1105)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! subtract: Another name of `sub`.
@@ -23835,8 +23855,8 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! subtract_: Another name of `sub_`.
@@ -23851,7 +23871,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! multiply: Another name of `mul`.
@@ -23865,8 +23885,8 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1108)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! multiply_: Another name of `mul_`.
@@ -23879,7 +23899,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   call dtf_begin(f, 1109)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! divide: Another name of `div`.
@@ -23895,8 +23915,8 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! divide_: Another name of `div_`.
@@ -23911,7 +23931,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! clip: Another name of `clamp`.
@@ -23927,8 +23947,8 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! clip_: Another name of `clamp_`.
@@ -23943,7 +23963,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! greater: Another name of `gt`.
@@ -23957,8 +23977,8 @@ function dt_greater(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! greater_: Another name of `gt_`.
@@ -23971,7 +23991,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! greater_equal: Another name of `ge`.
@@ -23985,8 +24005,8 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1116)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! greater_equal_: Another name of `ge_`.
@@ -23999,7 +24019,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! less: Another name of `lt`.
@@ -24013,8 +24033,8 @@ function dt_less(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! less_: Another name of `lt_`.
@@ -24027,7 +24047,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! less_equal: Another name of `le`.
@@ -24041,8 +24061,8 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1120)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! less_equal_: Another name of `le_`.
@@ -24055,7 +24075,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   call dtf_begin(f, 1121)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! not_equal: Another name of `ne`.
@@ -24069,8 +24089,8 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! not_equal_: Another name of `ne_`.
@@ -24083,7 +24103,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! trapz: Another name of `trapezoid`.
@@ -24101,8 +24121,8 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
   if (present(dim)) call dtf_give(f, 3, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! concat: Another name of `cat`.
@@ -24116,8 +24136,8 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   call dtf_begin(f, 1125)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! concatenate: Another name of `cat`.
@@ -24131,8 +24151,8 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   call dtf_begin(f, 1126)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! swapdims: Another name of `transpose`.
@@ -24148,8 +24168,8 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! swapdims_: Another name of `transpose_`.
@@ -24164,7 +24184,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! moveaxis: Another name of `movedim`.
@@ -24180,8 +24200,8 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! row_stack: Another name of `vstack`.
@@ -24193,8 +24213,8 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(tensors))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! argwhere: Another name of `nonzero`.
@@ -24206,8 +24226,22 @@ function dt_argwhere(input, stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1131)
   call dtf_give(f, 0, handle_of(input))
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
+! live_handles: How many handles of a kind are not released, which tests use to find leaks; -1 for
+! an unknown kind.
+function dt_live_handles(kind, stat, errmsg) result(out)
+  character(*), intent(in), optional :: kind
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  integer(int64) :: out
+  type(frame) :: f
+  call dtf_begin(f, 1132)
+  if (present(kind)) call dtf_give(f, 0, kind)
+  call run(f, stat, errmsg)
+  out = f%taken(0)
   call dtf_end(f)
 end function
 ! from_array: A tensor of an array: each element stays at its indices, and in its place in memory,
@@ -24218,10 +24252,10 @@ function dt_from_array(array, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1134)
+  call dtf_begin(f, 1133)
   call dtf_give(f, 0, array)
-  call tell(dtf_run(f), stat, errmsg)
-  call hold(out, f%args(0))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
   call dtf_end(f)
 end function
 ! tensor_to_array: Fills an array that has the tensor's shape; the elements are converted to its
@@ -24232,10 +24266,10 @@ subroutine dt_tensor_to_array(input, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1135)
+  call dtf_begin(f, 1134)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, array)
-  call tell(dtf_run(f), stat, errmsg)
+  call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
 ! Runs the procedure behind a callback; bridge.c calls it.
@@ -24251,9 +24285,10 @@ case ('tensor_hook')
   type(dt_tensor) :: grad
   type(dt_tensor) :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  call hold(grad, f%args(0))
+  call hold(grad, f%taken(0))
   call hook(grad, out)
-  call dtf_give_back(f, [handle_of(out)])
+  call dtf_give(f, 0, handle_of(out))
+  call dtf_give_back(f)
   end block
 case ('custom_backward')
   block
@@ -24262,11 +24297,13 @@ case ('custom_backward')
   type(dt_tensor), allocatable, dimension(:) :: saved
   type(dt_tensor), allocatable, dimension(:) :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  call take_tensors(grads, f%args(0), f%args(1))
-  call take_tensors(saved, f%args(2), f%args(3))
+  allocate (grads(f%taken(1)))
+  call hold(grads, words_at(f%taken(0), f%taken(1)))
+  allocate (saved(f%taken(3)))
+  call hold(saved, words_at(f%taken(2), f%taken(3)))
   call hook(grads, saved, out)
-  if (.not. allocated(out)) allocate (out(0))
-  call dtf_give_back(f, handle_of(out))
+  if (allocated(out)) call dtf_give(f, 0, handle_of(out))
+  call dtf_give_back(f)
   end block
 case ('log_hook')
   block
@@ -24274,8 +24311,8 @@ case ('log_hook')
   integer :: level
   character(:), allocatable :: message
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  level = int(f%args(0))
-  call take_text(message, f%args(2), f%args(3))
+  level = int(f%taken(0))
+  call take_text(message, f%taken(2), f%taken(3))
   call hook(level, message)
   end block
 case ('memory_hook')
@@ -24284,9 +24321,10 @@ case ('memory_hook')
   integer(int64) :: bytes
   logical :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  bytes = f%args(0)
+  bytes = f%taken(0)
   call hook(bytes, out)
-  f%results(0) = merge(1, 0, out)
+  call dtf_give(f, 0, out)
+  call dtf_give_back(f)
   end block
 case ('progress')
   block
@@ -24295,10 +24333,11 @@ case ('progress')
   integer(int64) :: total
   logical :: stop
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  done = f%args(0)
-  total = f%args(2)
+  done = f%taken(0)
+  total = f%taken(2)
   call hook(done, total, stop)
-  f%results(0) = merge(1, 0, stop)
+  call dtf_give(f, 0, stop)
+  call dtf_give_back(f)
   end block
 end select
 end subroutine

@@ -30,8 +30,8 @@ module dumbtorch_functions
 
   ! A call in the making, as in wrappers/table/frame.h.
   type, bind(c) :: frame
-    integer(c_int64_t) :: function, lent, message, status, callback, user_data, results(0:7), &
-      few(0:15), args(0:63)
+    integer(c_int64_t) :: function, lent, message, status, callback, user_data, taken(0:15), &
+      few(0:15), given(0:63)
   end type
 
 contains
@@ -39,24 +39,18 @@ contains
   ! ---- objects
 
   impure elemental subroutine hold(x, bits)
-    class(object), intent(inout) :: x
+    class(object), intent(inout), target :: x
     integer(int64), intent(in) :: bits
     if (.not. allocated(x%handle)) allocate (x%handle)
     call give_up(x%handle)
-    x%handle = handle(bits, place_of(x%handle))
+    x%handle%bits = bits
+    x%handle%place = transfer(c_loc(x%handle), bits)
   end subroutine
 
-  integer(int64) function place_of(h)
-    type(handle), intent(in), target :: h
-    place_of = transfer(c_loc(h), place_of)
-  end function
-
   impure elemental subroutine give_up(h)
-    type(handle), intent(inout) :: h
-    integer(int64) :: bits
-    bits = h%bits
+    type(handle), intent(inout), target :: h
+    if (h%place == transfer(c_loc(h), h%place)) call dt_handle_release(h%bits)
     h%bits = 0
-    if (h%place == place_of(h)) call dtf_release(bits)
   end subroutine
 
   impure elemental integer(int64) function handle_of(x)
@@ -72,7 +66,7 @@ contains
     class(object), intent(in) :: from
     integer(int64) :: bits
     bits = dtf_alias(handle_of(from))
-    if (bits == 0 .and. from%is_set()) call tell(status_out_of_memory)
+    if (bits == 0 .and. from%is_set()) error stop 'assignment: out of memory'
     call hold(to, bits)
   end subroutine
 
@@ -90,17 +84,17 @@ contains
 
   ! ---- calls
 
-  ! What has failed is told by stat and errmsg, or ends the program.
-  subroutine tell(status, stat, errmsg)
-    integer, intent(in) :: status
+  ! What fails is told by stat and errmsg, or ends the program.
+  subroutine run(f, stat, errmsg)
+    type(frame), intent(inout) :: f
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: text
-    integer(int64) :: message(2)
+    integer :: status
+    status = dtf_run(f)
     if (present(stat)) stat = status
     if (status == 0) return
-    call dtf_message(message)
-    call take_text(text, message(1), message(2))
+    call take_text(text, f%message, strlen(f%message))
     if (present(errmsg)) errmsg = text
     if (.not. present(stat)) error stop text
   end subroutine
@@ -136,11 +130,4 @@ contains
       call take_text(text, pairs(1, i), pairs(2, i))
       texts(i) = text
     end do
-  end subroutine
-
-  subroutine take_tensors(tensors, address, n)
-    type(dt_tensor), allocatable, intent(out) :: tensors(:)
-    integer(int64), intent(in) :: address, n
-    allocate (tensors(n))
-    call hold(tensors, words_at(address, n))
   end subroutine

@@ -13495,3 +13495,17 @@ func (x *Tensor) Argwhere() (out *Tensor, err error) {
 	err = run(1131, []any{x}, &out)
 	return
 }
+
+// LiveHandlesOptions are the optional arguments.
+type LiveHandlesOptions struct {
+	// "tensor", ...; without it, all kinds.
+	Kind string
+}
+
+// LiveHandles: How many handles of a kind are not released, which tests use to find leaks; -1 for
+// an unknown kind.
+func LiveHandles(options ...LiveHandlesOptions) (count int, err error) {
+	o := last(options)
+	err = run(1132, []any{o.Kind}, &count)
+	return
+}

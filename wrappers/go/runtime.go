@@ -136,7 +136,7 @@ func run(index int, args []any, results ...any) error {
 	f := C.dtt_new(C.int64_t(index))
 	defer C.dtt_delete(f)
 	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
-		give(f, &item, &f.args[item.cell], reflect.ValueOf(args[i]))
+		give(f, &item, &f.given[item.cell], reflect.ValueOf(args[i]))
 	}
 	status := C.dtt_call(f)
 	runtime.KeepAlive(args)
@@ -144,7 +144,7 @@ func run(index int, args []any, results ...any) error {
 		return &Error{Status(status), C.GoString(f.message)}
 	}
 	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
-		take(&item, &f.results[item.cell], reflect.ValueOf(results[i]).Elem())
+		take(&item, &f.taken[2*i], reflect.ValueOf(results[i]).Elem())
 	}
 	return nil
 }
@@ -156,8 +156,8 @@ func last[T any](options []T) (given T) {
 	return given
 }
 
-// cells are those of one argument or result: at most a tensor, and a number's three.
-func cells(first *C.dtt_cell) []uint64 { return unsafe.Slice((*uint64)(unsafe.Pointer(first)), 4) }
+// cells are the first two of what is given, and those of what is taken.
+func cells(first *C.dtt_cell) []uint64 { return unsafe.Slice((*uint64)(unsafe.Pointer(first)), 2) }
 
 func pointer[T any](cell uint64) *T { return *(**T)(unsafe.Pointer(&cell)) }
 
@@ -254,7 +254,7 @@ func take(item *C.dtt_item, first *C.dtt_cell, place reflect.Value) {
 	case *Device:
 		*p = Device{DeviceType(at[0]), int(at[1])}
 	case *any:
-		*p = map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: math.Float64frombits(at[2])}[at[0]]
+		*p = map[uint64]any{1: at[0] != 0, 2: int(at[0]), 3: math.Float64frombits(at[0])}[at[1]]
 	case *string:
 		*p = string(list[byte](at))
 	case *[]string:
@@ -325,14 +325,14 @@ func dtt_run(f *C.dtt_frame) (status C.dt_status) {
 	values := make([]reflect.Value, f.callback.n_args)
 	for i, item := range unsafe.Slice(f.callback.args, f.callback.n_args) {
 		values[i] = reflect.New(run.Type().In(i)).Elem()
-		take(&item, &f.args[2*i], values[i])
+		take(&item, &f.taken[2*i], values[i])
 	}
 	out := run.Call(values)
 	if err, failed := out[len(out)-1].Interface().(error); failed {
 		panic(err)
 	}
 	if f.callback.n_results > 0 {
-		give(f, f.callback.results, &f.results[0], out[0])
+		give(f, f.callback.results, &f.given[0], out[0])
 		status = C.dtt_give_back(f)
 		runtime.KeepAlive(out)
 	}

@@ -1,15 +1,14 @@
 -- The part of the Lua module that is about Lua: names, classes, operators, indices, scopes. row(i)
 -- says where a function is found, with the words of wrappers/table/table.h. It is printed behind
 -- `keywords`, the words of Lua's own.
-local row, metatables, collect, live_handles = ...
+local row, classes, collect = ... -- a class is its metatable
 
-local classes = {}
-for name, meta in pairs(metatables) do
-  classes[name] = {meta = meta, method = {}, property = {}, operator = {}}
+for _, class in pairs(classes) do
+  class.method, class.property, class.operator = {}, {}, {}
 end
 
 -- torch, torch.nn, torch.nn.functional, ...
-local torch = {live_handles = live_handles}
+local torch = {}
 local function space(path)
   local found = torch
   for part in path:gsub("^torch", ""):gmatch("[^.]+") do
@@ -41,13 +40,8 @@ local events = {
   and_ = "__band", or_ = "__bor", xor = "__bxor", invert = "__bnot",
 }
 
--- Lua passes the operand twice.
-local function unary(forward)
-  return function(a) return forward(a) end
-end
-
 for name, class in pairs(classes) do
-  local meta, methods, may_be_index = class.meta, class.method, name == "tensor"
+  local methods, may_be_index = class.method, name == "tensor"
 
   local function refuse(key, purpose)
     if type(key) ~= "string" then
@@ -56,7 +50,7 @@ for name, class in pairs(classes) do
     error(("a %s has no field '%s'%s"):format(name, key, purpose), 3)
   end
 
-  function meta.__index(self, key)
+  function class.__index(self, key)
     local method = methods[key]
     if method then return method end
     local property = class.property[key]
@@ -66,7 +60,7 @@ for name, class in pairs(classes) do
   end
 
   -- object.name = value calls the method set_name, or name_.
-  function meta.__newindex(self, key, value)
+  function class.__newindex(self, key, value)
     if may_be_index and is_index(key) then return torch.set_at(self, key, value) end
     local set = type(key) == "string" and (methods["set_" .. key] or methods[key .. "_"])
     if not set then refuse(key, " to set") end
@@ -74,13 +68,14 @@ for name, class in pairs(classes) do
   end
 
   for operator, forward in pairs(class.operator) do
-    local is_unary = operator == "neg" or operator == "invert"
-    meta[events[operator] or operator] = is_unary and unary(forward) or forward
+    local is_unary = operator == "neg" or operator == "invert" -- Lua passes the operand twice
+    local event = is_unary and function(a) return forward(a) end or forward
+    class[events[operator] or operator] = event
   end
-  meta.__name, meta.__gc, meta.__close = name, collect, collect
+  class.__name, class.__gc, class.__close = name, collect, collect
 end
 
-local tensor, methods = classes.tensor.meta, classes.tensor.method
+local tensor, methods = classes.tensor, classes.tensor.method
 tensor.__eq = methods.is_same -- it has to be true or false in Lua: whether both are one tensor
 tensor.__len = function(a) return methods.size(a, 0) end
 tensor.__tostring = methods.to_string

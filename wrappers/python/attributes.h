@@ -184,7 +184,7 @@ static PyObject* view(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObj
   }
   dt_tensor* out = NULL;
   (void)!dt_view(handle_of(self), sizes, n, &out);
-  return adopt_handle(tensor_type, out);
+  return adopt_view(out, self);
 }
 
 static const char kReversed[] =
@@ -215,17 +215,42 @@ static PyObject* get_reversed(PyObject* self, void* unused) {
   if (odd && warn_once(odd)) return NULL;
   for (int64_t i = 0; i < n; i++) dims[i] = n - 1 - i;
   (void)!dt_permute(handle_of(self), dims, n, &out);
-  return adopt_handle(tensor_type, out);
+  return adopt_view(out, self);
 }
 
-/* ---- the gradient: one object for as long as the library has the same tensor there */
+/* ---- gradient and base: one object for as long as the library has the same tensor there */
 
-static void keep_grad(PyObject* self, PyObject* grad) {
-  TensorBase* const x = (TensorBase*)self;
-  PyObject* const before = x->grad;
-  Py_XINCREF(grad);
-  x->grad = grad;
+static void keep(PyObject** place, PyObject* x) {
+  PyObject* const before = *place;
+  Py_XINCREF(x);
+  *place = x;
   Py_XDECREF(before);
+}
+
+/* The object of a tensor, taken over, if there is one: that in `place`, or a new one, kept there.
+ */
+static int object_of(dt_tensor* handle, PyObject** place, PyObject** out) {
+  int32_t same = 0;
+  if (handle && *place && !dt_tensor_is_same(handle, handle_of(*place), &same) && same) {
+    dt_tensor_release(handle);
+    Py_INCREF(*place);
+    *out = *place;
+    return 0;
+  }
+  *out = handle ? adopt_handle(tensor_type, handle) : NULL;
+  if (handle && !*out) return -1;
+  keep(place, *out);
+  return 0;
+}
+
+static PyObject* get_base(PyObject* self, void* unused) {
+  (void)unused;
+  dt_tensor* handle = NULL;
+  PyObject* base = NULL;
+  if (dt_tensor_base(handle_of(self), &handle)) return raise_last_error();
+  if (object_of(handle, &((TensorBase*)self)->base, &base)) return NULL;
+  if (base) return base;
+  Py_RETURN_NONE;
 }
 
 static const char kNoLeaf[] =
@@ -245,18 +270,10 @@ static int is_of_a_result(PyObject* self) {
 
 static PyObject* get_grad(PyObject* self, void* unused) {
   (void)unused;
-  PyObject* grad = ((TensorBase*)self)->grad;
-  dt_tensor* out = NULL;
-  int32_t same = 0;
-  if (dt_tensor_grad(handle_of(self), &out)) return raise_last_error();
-  if (out && grad && !dt_tensor_is_same(out, handle_of(grad), &same) && same) {
-    dt_tensor_release(out);
-    Py_INCREF(grad);
-    return grad;
-  }
-  grad = out ? adopt_handle(tensor_type, out) : NULL;
-  if (out && !grad) return NULL;
-  keep_grad(self, grad);
+  dt_tensor* handle = NULL;
+  PyObject* grad = NULL;
+  if (dt_tensor_grad(handle_of(self), &handle)) return raise_last_error();
+  if (object_of(handle, &((TensorBase*)self)->grad, &grad)) return NULL;
   if (grad) return grad;
   if (is_of_a_result(self) && PyErr_WarnEx(PyExc_UserWarning, kNoLeaf, 1)) return NULL;
   Py_RETURN_NONE;
@@ -267,7 +284,7 @@ static int set_grad(PyObject* self, PyObject* value, void* unused) {
   PyObject* const grad = value == Py_None ? NULL : value;
   const int plain = !grad || PyObject_TypeCheck(grad, base_type);
   if (plain && !dt_tensor_set_grad(handle_of(self), grad ? handle_of(grad) : NULL)) {
-    keep_grad(self, grad);
+    keep(&((TensorBase*)self)->grad, grad);
     return 0;
   }
   PyObject* const done = call_general("set_grad", self, &value, 1, NULL); /* says what is wrong */
@@ -294,8 +311,10 @@ static PyObject* exchange(PyObject* module, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!O!", base_type, &a, base_type, &b)) return NULL;
   TensorBase *const x = (TensorBase*)a, *const y = (TensorBase*)b;
   const TensorBase kept = *x;
-  x->handle = y->handle, x->callbacks = y->callbacks, x->grad = y->grad, x->dict = y->dict;
-  y->handle = kept.handle, y->callbacks = kept.callbacks, y->grad = kept.grad, y->dict = kept.dict;
+  x->handle = y->handle, x->callbacks = y->callbacks, x->grad = y->grad, x->base = y->base,
+  x->dict = y->dict;
+  y->handle = kept.handle, y->callbacks = kept.callbacks, y->grad = kept.grad, y->base = kept.base,
+  y->dict = kept.dict;
   Py_RETURN_NONE;
 }
 

@@ -90,7 +90,7 @@ static int go_to(Place* place, PyObject* x, PyObject* index) {
 
 static PyObject* slot_get(PyObject* self, PyObject* index) {
   Place place;
-  if (go_to(&place, self, index) && place.owned) return adopt_handle(tensor_type, place.handle);
+  if (go_to(&place, self, index) && place.owned) return adopt_view(place.handle, self);
   return PyObject_CallFunctionObjArgs(get_general, self, index, NULL);
 }
 

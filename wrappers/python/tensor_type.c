@@ -20,6 +20,7 @@ typedef struct {
   PyObject* weak_references;
   PyObject* callbacks; /* a list of Callbacks: its hooks; NULL for most */
   PyObject* grad;      /* what x.grad gave last; NULL for most */
+  PyObject* base;      /* of a view: what x._base gives, if the library agrees; or NULL */
   PyObject* dict;      /* attributes that programs set; NULL for most */
 } TensorBase;
 
@@ -70,10 +71,25 @@ static PyObject* adopt_handle(PyTypeObject* type, dt_tensor* handle) {
   return (PyObject*)self;
 }
 
+/* `view` looks at the tensor of `x`, or of what `x` looks at. The library's view holds the
+ * library's tensor in any case: here the one object holds the other. */
+static void keep_base(PyObject* view, PyObject* x) {
+  PyObject* const before = ((TensorBase*)x)->base;
+  ((TensorBase*)view)->base = before ? before : x;
+  Py_INCREF(((TensorBase*)view)->base);
+}
+
+static PyObject* adopt_view(dt_tensor* handle, PyObject* x) {
+  PyObject* const view = adopt_handle(tensor_type, handle);
+  if (view) keep_base(view, x);
+  return view;
+}
+
 static int base_traverse(PyObject* self, visitproc visit, void* arg) {
   PyObject* const callbacks = ((TensorBase*)self)->callbacks;
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(((TensorBase*)self)->grad);
+  Py_VISIT(((TensorBase*)self)->base);
   Py_VISIT(((TensorBase*)self)->dict);
   return callbacks ? traverse_callbacks(callbacks, handle_of(self), visit, arg) : 0;
 }
@@ -82,6 +98,7 @@ static int base_clear(PyObject* self) {
   PyObject* const callbacks = ((TensorBase*)self)->callbacks;
   if (callbacks) clear_callbacks(callbacks, handle_of(self));
   Py_CLEAR(((TensorBase*)self)->grad);
+  Py_CLEAR(((TensorBase*)self)->base);
   Py_CLEAR(((TensorBase*)self)->dict);
   return 0;
 }
@@ -96,6 +113,7 @@ static void base_dealloc(PyObject* self) {
   if (((TensorBase*)self)->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(((TensorBase*)self)->callbacks);
   Py_CLEAR(((TensorBase*)self)->grad);
+  Py_CLEAR(((TensorBase*)self)->base);
   Py_CLEAR(((TensorBase*)self)->dict);
   dt_tensor_release(handle_of(self));
   ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
@@ -307,16 +325,23 @@ static PyObject* wrap(PyObject* module, PyObject* handle) {
   return adopt_handle(tensor_type, (dt_tensor*)(intptr_t)bits);
 }
 
-/* wrap_or(handle, tensor): what wrap makes of it, or the tensor where both are the same. */
+/* wrap_or(handle, tensor): what wrap makes of it, or the tensor where both are the same. Otherwise
+ * it may be a view of the tensor. */
 static PyObject* wrap_or(PyObject* module, PyObject* const* args, Py_ssize_t n) {
   int32_t same = 0;
+  dt_tensor* base = NULL;
   if (n != 2) return PyErr_Format(PyExc_TypeError, "wrap_or: a handle and a tensor");
   const long long bits = PyLong_AsLongLong(args[0]);
   if (bits == -1 && PyErr_Occurred()) return NULL;
   dt_tensor* const handle = (dt_tensor*)(intptr_t)bits;
   if (!handle || !PyObject_TypeCheck(args[1], base_type) ||
-      dt_tensor_is_same(handle, handle_of(args[1]), &same) || !same) {
+      dt_tensor_is_same(handle, handle_of(args[1]), &same)) {
     return wrap(module, args[0]);
+  }
+  if (!same) {
+    if (dt_tensor_base(handle, &base) || !base) return adopt_handle(tensor_type, handle);
+    dt_tensor_release(base);
+    return adopt_view(handle, args[1]);
   }
   dt_tensor_release(handle);
   Py_INCREF(args[1]);
@@ -365,6 +390,7 @@ static PyGetSetDef kProperties[] = {
     {"is_leaf", get_is_leaf, NULL, "Whether no operation that is recorded made it.", NULL},
     {"T", get_reversed, NULL, "The tensor with its dimensions reversed.", NULL},
     {"grad", get_grad, set_grad, "The gradient that backward has added up, or None.", NULL},
+    {"_base", get_base, NULL, "What a view is a view of, or None.", NULL},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };

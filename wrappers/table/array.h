@@ -38,10 +38,10 @@ static inline dtt_given dtt_element(dtt_frame* f, const dtt_item* item, const dt
   return v;
 }
 
-/* Gives argument i: one value, a list, or the array itself. */
+/* Gives item i: one value, a list, or the array itself. */
 static inline void dtt_give_array(dtt_frame* f, int32_t i, const dtt_array* a) {
-  const dtt_item* item = f->function->args + i;
-  dtt_cell* at = f->args + item->cell;
+  const dtt_item* item = dtt_wanted(f, i);
+  dtt_cell* at = f->given + item->cell;
   int64_t k;
   if (item->kind == DTT_POINTER) {
     at->p = dtt_copy(f, a, (int64_t)sizeof *a);

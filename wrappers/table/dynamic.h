@@ -10,8 +10,6 @@
 
 /* A value that stands for itself; `item` says what is asked for. */
 static dtt_given dtt_look(dtt_state* L, const dtt_item* item, int slot);
-static int dtt_is_absent(dtt_state* L, int slot);
-static int dtt_is_true(dtt_state* L, int slot);
 /* The word for what is not given. */
 static const char* const dtt_nothing;
 /* The next name in a list that has names for its entries, and the slot of the entry, until there
@@ -27,8 +25,17 @@ static void dtt_leave(dtt_state* L);
 static void dtt_make(dtt_state* L, const dtt_given* v, void** handle, int is_entry);
 static void dtt_make_list(dtt_state* L, int64_t n);
 static void dtt_put(dtt_state* L, int64_t k);
+/* Keeps the user's function in a slot, and forgets it. */
+static int64_t dtt_keep_function(dtt_state* L, int slot);
+static void dtt_forget_function(dtt_state* L, int64_t id);
+/* Runs it: it takes what the frame has, by dtt_take_all, and gives its result, by dtt_give_result.
+ * What it raises is for the call that has led here, if there is one, and its text is returned. */
+static const char* dtt_run_function(dtt_state* L, dtt_frame* f, int64_t id, int has_caller);
+/* Whether two share what they keep, such as threads of one state. */
+static int dtt_is_same_state(dtt_state* L, dtt_state* other);
 
 static __thread dtt_pressure dtt_pressed;
+static __thread dtt_state* dtt_running; /* what is in a call of the library */
 
 /* A real number. A whole one is an integer where integers are asked for, or where the language has
  * but reals. */
@@ -39,6 +46,17 @@ static inline void dtt_look_at_real(dtt_given* v, const dtt_item* item, double f
   if (!fits || (double)(int64_t)f != f || !(only_reals || item->kind == DTT_I64)) return;
   v->kind = DTT_I64;
   v->value.i = (int64_t)f;
+}
+
+static const dtt_item dtt_whole = {"index", NULL, DTT_I64, 0, 0, 0, 0, 0, 0};
+
+static inline int dtt_is_absent(dtt_state* L, int slot) {
+  return dtt_look(L, &dtt_whole, slot).kind == DTT_NOTHING;
+}
+
+/* Absent, or false, which stands for it where absence cannot be said. */
+static inline int dtt_is_off(const dtt_given* v) {
+  return v->kind == DTT_NOTHING || (v->kind == DTT_BOOL && !v->value.i);
 }
 
 /* The last argument may hold others by name. */
@@ -82,17 +100,14 @@ static inline const char* dtt_number_text(dtt_frame* f, int64_t number) {
   return dtt_join(f, text, "");
 }
 
-static const dtt_item dtt_whole = {"index", NULL, DTT_I64, 0, 0, 0, 0, 0, 0};
-
 /* {start, stop, step}; what is absent, or false, leaves a bound open. */
 static inline const char* dtt_slice(dtt_state* L, dtt_frame* f, int slot, int64_t n) {
   const char* text = n < 2 ? ":" : "";
   int64_t i;
   if (n > 3) dtt_refuse(f, "a slice has at most three numbers");
   for (i = n - 1; i >= 0 && !f->status; i--) {
-    const int at = dtt_entry(L, slot, i);
-    const dtt_given v = dtt_look(L, &dtt_whole, at);
-    const int is_open = dtt_is_absent(L, at) || (v.kind == DTT_BOOL && !v.value.i);
+    const dtt_given v = dtt_look(L, &dtt_whole, dtt_entry(L, slot, i));
+    const int is_open = dtt_is_off(&v);
     dtt_leave(L);
     if (!is_open && v.kind != DTT_I64) dtt_refuse(f, "slice indices must be integers");
     if (i < n - 1) text = dtt_join(f, ":", text);
@@ -124,7 +139,7 @@ static inline const char* dtt_key_part(dtt_state* L, dtt_frame* f, int slot, int
 /* A key is one item or a list of them. The function's last argument takes its tensors. */
 static inline void dtt_give_key(dtt_state* L, dtt_frame* f, int slot, dtt_cell* at) {
   const dtt_item* last = f->function->args + f->function->n_args - 1;
-  dtt_cell* tensors = f->args + last->cell;
+  dtt_cell* tensors = f->given + last->cell;
   const int64_t n = dtt_length(L, slot), room = n < 0 ? 1 : n;
   const char* text = n < 0 ? NULL : "";
   int64_t i;
@@ -137,6 +152,70 @@ static inline void dtt_give_key(dtt_state* L, dtt_frame* f, int slot, dtt_cell* 
     text = dtt_join(f, i ? dtt_join(f, text, ",") : text, part);
   }
   at->p = (void*)text;
+}
+
+/* ---- functions of the user's: two own what is kept of one, the library and the language's state,
+ * which may be closed before. Any thread of the system may drop one; the state forgets it later. */
+
+typedef struct dtt_kept {
+  struct dtt_kept* next;
+  int64_t id;    /* of the function in the language */
+  void* runner;  /* what runs it in the language; NULL when the state is closed */
+  int is_let_go; /* by one of the two; the other one frees this */
+} dtt_kept;
+
+typedef struct dtt_keeper {
+  dtt_kept* first;
+  int64_t until_swept;
+  void* runner; /* of the functions to come */
+} dtt_keeper;
+
+/* The state has one. */
+static dtt_keeper* dtt_keeper_of(dtt_state* L);
+
+static inline void dtt_let_go(dtt_kept* k) {
+  if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
+}
+
+void dtt_drop(void* user_data) {
+  if (user_data) dtt_let_go((dtt_kept*)user_data);
+}
+
+/* Forgets the functions that the library has dropped, or all; returns how many are left. */
+static inline int64_t dtt_sweep(dtt_state* L, dtt_keeper* keeper, int is_closing) {
+  dtt_kept** at = &keeper->first;
+  int64_t left = 0;
+  while (*at) {
+    dtt_kept* k = *at;
+    if (!is_closing && !__atomic_load_n(&k->is_let_go, __ATOMIC_ACQUIRE)) {
+      at = &k->next;
+      left++;
+      continue;
+    }
+    *at = k->next;
+    dtt_forget_function(L, k->id);
+    __atomic_store_n(&k->runner, NULL, __ATOMIC_RELEASE);
+    dtt_let_go(k);
+  }
+  return left;
+}
+
+/* The user data of a function that the state keeps from now on. */
+static inline dtt_kept* dtt_user_data(dtt_state* L, dtt_frame* f, int slot) {
+  dtt_keeper* keeper = dtt_keeper_of(L);
+  const int64_t id = dtt_keep_function(L, slot);
+  dtt_kept* k = (dtt_kept*)calloc(1, sizeof *k);
+  if (!k) {
+    dtt_forget_function(L, id);
+    f->status = dt_error_set(DT_STATUS_OUT_OF_MEMORY, "out of memory");
+    return NULL;
+  }
+  if (keeper->until_swept-- <= 0) keeper->until_swept = dtt_sweep(L, keeper, 0);
+  k->id = id;
+  k->runner = keeper->runner;
+  k->next = keeper->first;
+  keeper->first = k;
+  return k;
 }
 
 /* ---- arguments */
@@ -157,8 +236,7 @@ static inline void dtt_give_entries(dtt_state* L, dtt_frame* f, const dtt_item* 
   for (i = 0; i < at[1].i; i++) {
     const int entry = is_alone ? slot : dtt_entry(L, slot, i);
     const dtt_given v = dtt_look(L, item, entry);
-    const int is_absent = dtt_is_absent(L, entry) || (v.kind == DTT_BOOL && !v.value.i);
-    if (!item->entries_are_optional || !is_absent) dtt_give_listed(f, item, &v, at, i);
+    if (!item->entries_are_optional || !dtt_is_off(&v)) dtt_give_listed(f, item, &v, at, i);
     if (!is_alone) dtt_leave(L);
   }
 }
@@ -174,10 +252,12 @@ static inline void dtt_give_value(dtt_state* L, dtt_frame* f, const dtt_item* it
     return;
   }
   v = dtt_look(L, item, slot);
-  if (item->kind == DTT_SCALAR && item->is_optional && at->i && v.kind == DTT_BOOL && !v.value.i)
+  if (item->kind == DTT_SCALAR && item->is_optional && at->i && dtt_is_off(&v))
     at->i = 0;
   else if (item->kind == DTT_STR && v.kind != DTT_STR && !strcmp(item->name, "index"))
     dtt_give_key(L, f, slot, at);
+  else if (item->kind == DTT_CALLBACK && v.kind == DTT_CALLBACK)
+    at->p = dtt_user_data(L, f, slot);
   else
     dtt_give(f, item, &v, at);
   if (item->kind == DTT_DEVICE) dtt_note_device(&dtt_pressed, at[0].i, at[1].i);
@@ -187,9 +267,8 @@ static inline void dtt_give_arguments(dtt_state* L, dtt_frame* f) {
   const dtt_item *item = f->function->args, *end = item + f->function->n_args;
   const int* slot = dtt_slots(f);
   for (; item < end && !f->status; item++, slot++) {
-    dtt_cell* at = f->args + item->cell;
+    dtt_cell* at = f->given + item->cell;
     dtt_give_value(L, f, item, *slot, at);
-    if (f->status && item->kind == DTT_CALLBACK) at->p = NULL; /* no function was given */
   }
 }
 
@@ -198,8 +277,8 @@ static inline void dtt_leave_callbacks(dtt_frame* f, int is_called) {
   const dtt_item *item = f->function->args, *end = item + f->function->n_args;
   for (; item < end; item++) {
     if (item->kind != DTT_CALLBACK) continue;
-    if (!is_called) dtt_drop(f->args[item->cell].p);
-    f->args[item->cell].p = NULL;
+    if (!is_called) dtt_drop(f->given[item->cell].p);
+    f->given[item->cell].p = NULL;
   }
 }
 
@@ -265,12 +344,30 @@ static inline void dtt_take(dtt_state* L, dtt_frame* f, const dtt_item* item, dt
   }
 }
 
+/* The items of what is taken, and their number. */
+static inline const dtt_item* dtt_items(const dtt_frame* f, int* n) {
+  *n = f->callback ? f->callback->n_args : f->function ? f->function->n_results : 0;
+  return f->callback ? f->callback->args : f->function ? f->function->results : NULL;
+}
+
+/* Makes the results, or what a callback is given. */
+static inline void dtt_take_all(dtt_state* L, dtt_frame* f) {
+  int n, i;
+  const dtt_item* item = dtt_items(f, &n);
+  for (i = 0; i < n && !f->status; i++) dtt_take(L, f, item + i, f->taken + 2 * i);
+}
+
 /* What the language has not taken, because it ran out of memory meanwhile. */
-static inline void dtt_release_rest(const dtt_item* item, dtt_cell* at) {
-  void** handles = item->is_list ? (void**)at->p : &at->p;
-  int64_t i, n = item->is_list ? at[1].i : 1;
-  if (item->kind != DTT_TENSOR && item->kind != DTT_HANDLE) return;
-  for (i = 0; i < n; i++) dt_handle_release(handles[i]);
+static inline void dtt_release_rest(dtt_frame* f) {
+  dtt_cell* at = f->taken;
+  int n, i;
+  const dtt_item* item = dtt_items(f, &n);
+  for (; n--; item++, at += 2) {
+    void** handles = item->is_list ? (void**)at->p : &at->p;
+    const int count = item->is_list ? (int)at[1].i : 1;
+    if (item->kind != DTT_TENSOR && item->kind != DTT_HANDLE) continue;
+    for (i = 0; i < count; i++) dt_handle_release(handles[i]);
+  }
 }
 
 /* ---- lists in lists, in and out */
@@ -339,8 +436,8 @@ static inline void dtt_read_elements(dtt_state* L, dtt_frame* f, int slot, dtt_n
 static inline dt_status dtt_from_lists(dtt_state* L, dtt_frame* f, dt_tensor** out) {
   dtt_nest nest = {{0}, 0, 0, 0, 0, NULL};
   const dtt_item* args = f->function->args;
-  const dtt_cell *dtype = f->args + args[1].cell, *wants_grad = f->args + args[2].cell,
-                 *device = f->args + args[3].cell;
+  const dtt_cell *dtype = f->given + args[1].cell, *wants_grad = f->given + args[2].cell,
+                 *device = f->given + args[3].cell;
   const dt_device_type type = (dt_device_type)device[0].i;
   const int64_t index = device[1].i, *size = nest.size, *n_sizes = &nest.n_sizes;
   dtt_item item = {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0};
@@ -349,7 +446,7 @@ static inline dt_status dtt_from_lists(dtt_state* L, dtt_frame* f, dt_tensor** o
   dtt_cell at[2];
   int i;
   for (i = 1; i < f->function->n_args; i++)
-    dtt_give_value(L, f, args + i, dtt_slots(f)[i], f->args + args[i].cell);
+    dtt_give_value(L, f, args + i, dtt_slots(f)[i], f->given + args[i].cell);
   dtt_read_elements(L, f, dtt_slots(f)[0], &nest, &item, at);
   if (f->status) return (dt_status)f->status;
   if (item.kind == DTT_BOOL)
@@ -394,7 +491,7 @@ static inline dt_status dtt_to_lists(dtt_state* L, dtt_frame* f) {
   dt_status status = DT_STATUS_OK;
   int is_real;
   dtt_give_arguments(L, f);
-  x = (dt_tensor*)f->args[0].p;
+  x = (dt_tensor*)f->given[0].p;
   if (!f->status) status = dt_tensor_shape(x, size, DT_TENSOR_MAX_DIMS, &n_sizes);
   if (!f->status && !status) status = dt_tensor_dtype(x, &dtype);
   for (i = 0; i < n_sizes; i++) n *= size[i];
@@ -408,35 +505,25 @@ static inline dt_status dtt_to_lists(dtt_state* L, dtt_frame* f) {
   return status;
 }
 
-/* Calls with the values that have their places. */
+/* Calls with the values that have their places, and makes the results. */
 static inline void dtt_call_values(dtt_state* L, dtt_frame* f) {
   if (f->status) return;
   if (f->function == &dtt_tolist) {
     f->status = dtt_to_lists(L, f);
   } else if (f->function == &dtt_tensor) {
-    f->status = dtt_from_lists(L, f, (dt_tensor**)&f->results->p);
+    f->status = dtt_from_lists(L, f, (dt_tensor**)&f->taken->p);
   } else {
     dtt_give_arguments(L, f);
     if (f->status) return;
     f->status = dtt_call(f);
     dtt_leave_callbacks(f, 1);
   }
-}
-
-/* Makes the results. */
-static inline void dtt_take_values(dtt_state* L, dtt_frame* f) {
-  const dtt_item* item = f->function->results;
-  int i;
-  for (i = 0; i < f->function->n_results && !f->status; i++)
-    dtt_take(L, f, item + i, f->results + item[i].cell);
+  dtt_take_all(L, f);
 }
 
 /* Gives back what the call has, also if an error of the language's has left it. */
 static inline void dtt_end_values(dtt_frame* f) {
-  const int n = f->function ? f->function->n_results : 0;
-  const dtt_item* item = n ? f->function->results : NULL;
-  int i;
-  for (i = 0; i < n; i++) dtt_release_rest(item + i, f->results + item[i].cell);
+  dtt_release_rest(f);
   if (f->function) dtt_leave_callbacks(f, 0);
   dtt_end(f);
   f->function = NULL;
@@ -444,96 +531,32 @@ static inline void dtt_end_values(dtt_frame* f) {
 
 /* ---- callbacks */
 
-/* Makes what the function is given. */
-static inline void dtt_take_given(dtt_state* L, dtt_frame* f) {
-  const dtt_item* item = f->callback->args;
-  int i;
-  for (i = 0; i < f->callback->n_args; i++) dtt_take(L, f, item + i, f->args + 2 * i);
-}
-
 /* What the function gives belongs to the language; the library gets another handle. Where a truth
  * value is asked for, any value has one. */
 static inline void dtt_give_result(dtt_state* L, dtt_frame* f, int slot) {
   const dtt_item* item = f->callback->results;
+  const dtt_given v = dtt_look(L, item, slot);
   if (item->kind == DTT_BOOL)
-    f->results->i = dtt_is_true(L, slot);
+    f->given->i = !dtt_is_off(&v);
   else
-    dtt_give_value(L, f, item, slot, f->results);
+    dtt_give_value(L, f, item, slot, f->given);
   if (!f->status) f->status = dtt_give_back(f);
 }
 
-/* What the language has not taken of it. */
-static inline void dtt_release_given(dtt_frame* f) {
-  const dtt_item* item = f->callback->args;
-  int i;
-  for (i = 0; i < f->callback->n_args; i++) dtt_release_rest(item + i, f->args + 2 * i);
-}
-
-/* ---- functions of the user's: two own what is kept of one, the library and the language's state,
- * which may be closed before. Any thread of the system may drop one; the state forgets it later. */
-
-typedef struct dtt_kept {
-  struct dtt_kept* next;
-  int64_t id;    /* of the function in the language */
-  void* runner;  /* what runs it in the language; NULL when the state is closed */
-  int is_let_go; /* by one of the two; the other one frees this */
-} dtt_kept;
-
-typedef struct dtt_keeper {
-  dtt_kept* first;
-  int64_t until_swept;
-  void* runner; /* of the functions to come */
-} dtt_keeper;
-
-/* The language forgets the function behind `kept`. */
-static void dtt_forget(dtt_state* L, const dtt_kept* kept);
-
-static inline void dtt_let_go(dtt_kept* k) {
-  if (__atomic_exchange_n(&k->is_let_go, 1, __ATOMIC_ACQ_REL)) free(k);
-}
-
-void dtt_drop(void* user_data) {
-  if (user_data) dtt_let_go((dtt_kept*)user_data);
-}
-
-/* Forgets the functions that the library has dropped, or all; returns how many are left. */
-static inline int64_t dtt_sweep(dtt_state* L, dtt_keeper* keeper, int is_closing) {
-  dtt_kept** at = &keeper->first;
-  int64_t left = 0;
-  while (*at) {
-    dtt_kept* k = *at;
-    if (!is_closing && !__atomic_load_n(&k->is_let_go, __ATOMIC_ACQUIRE)) {
-      at = &k->next;
-      left++;
-      continue;
-    }
-    *at = k->next;
-    dtt_forget(L, k);
-    __atomic_store_n(&k->runner, NULL, __ATOMIC_RELEASE);
-    dtt_let_go(k);
-  }
-  return left;
-}
-
-/* The user data of a function that the state keeps from now on. NULL if memory runs out: the state
- * has forgotten the function. */
-static inline dtt_kept* dtt_keep_function(dtt_state* L, dtt_keeper* keeper, int64_t id) {
-  dtt_kept* k = (dtt_kept*)calloc(1, sizeof *k);
-  if (!k) {
-    const dtt_kept none = {NULL, id, NULL, 0};
-    dtt_forget(L, &none);
-    return NULL;
-  }
-  if (keeper->until_swept-- <= 0) keeper->until_swept = dtt_sweep(L, keeper, 0);
-  k->id = id;
-  k->runner = keeper->runner;
-  k->next = keeper->first;
-  keeper->first = k;
-  return k;
-}
-
-static inline void* dtt_runner(const dtt_frame* f) {
-  return __atomic_load_n(&((dtt_kept*)f->user_data)->runner, __ATOMIC_ACQUIRE);
+/* On the caller's thread. Where that is none of the function's state, it is a call of the program
+ * around the language, and the state has a thread for it. */
+dt_status dtt_run(dtt_frame* f) {
+  const dtt_kept* kept = (const dtt_kept*)f->user_data;
+  dtt_state* const caller = dtt_running;
+  dtt_state* L = (dtt_state*)__atomic_load_n(&kept->runner, __ATOMIC_ACQUIRE);
+  const char* message = "the state of the function is closed";
+  if (L && caller && dtt_is_same_state(L, caller)) L = caller;
+  dtt_running = NULL;
+  if (L) message = dtt_run_function(L, f, kept->id, L == caller);
+  dtt_running = caller;
+  if (!message) return (dt_status)f->status;
+  dtt_release_rest(f);
+  return dt_error_set(DT_STATUS_CALLBACK, message);
 }
 
 #endif

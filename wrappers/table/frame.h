@@ -1,5 +1,13 @@
 /* One call of a function of the table, or one of a callback: its cells, and the memory that is lent
- * to it. */
+ * to it.
+ *
+ * `given` is what the language gives, a call's arguments or a callback's result, in the cells of
+ * the table. `taken` is what it takes, a call's results or a callback's arguments, two cells each:
+ *
+ *   a handle, a number of any kind but    scalar    the number, its dt_scalar_kind
+ *   text, a list   address, how much      device    its type, its index
+ *
+ * Texts in a list are two cells each. Addresses are lent; handles are the language's own. */
 #ifndef DUMBTORCH_FRAME_H
 #define DUMBTORCH_FRAME_H
 
@@ -24,13 +32,13 @@ typedef struct dtt_frame {
   int64_t status;      /* of what failed first: an argument that was refused, memory that ran out */
   const dtt_callback* callback;
   uintptr_t user_data;
-  dtt_cell results[DTT_MAX_RESULTS], few[DTT_FEW], args[DTT_MAX_CELLS];
+  dtt_cell taken[2 * DTT_MAX_RESULTS], few[DTT_FEW], given[DTT_MAX_CELLS];
 } dtt_frame;
 
 static inline void dtt_begin(dtt_frame* f, const dtt_function* function) {
   memset(f, 0, offsetof(dtt_frame, few));
   f->function = function;
-  if (function->n_cells) memcpy(f->args, function->initial, function->n_cells * sizeof *f->args);
+  if (function->n_cells) memcpy(f->given, function->initial, function->n_cells * sizeof *f->given);
 }
 
 /* Zeros, one byte more than asked for: text ends with it, and an empty list has an address. NULL,
@@ -106,10 +114,16 @@ static inline void dtt_give_number(const dtt_item* item, dtt_cell* at, int32_t k
   at->i = bits;
 }
 
+/* What item i of what is given must be. */
+static inline const dtt_item* dtt_wanted(const dtt_frame* f, int32_t i) {
+  return (f->callback ? f->callback->results : f->function->args) + i;
+}
+
 /* ---- values whose kind is known while the program runs */
 
 typedef struct dtt_given {
-  dtt_kind kind; /* a BOOL, I64, F64, STR, HANDLE or CALLBACK; what else there is fits nowhere */
+  dtt_kind kind; /* a BOOL, I64, F64, STR, HANDLE, CALLBACK or NOTHING; what else there is fits
+                    nowhere */
   dtt_cell value;
   int64_t n;            /* the bytes of a text, behind which is a zero */
   const dtt_handle* of; /* the kind of a handle */
@@ -175,6 +189,7 @@ static inline int dtt_fits(dtt_frame* f, const dtt_item* item, const dtt_given* 
   const int scalar = dtt_scalar_kind(v->kind);
   const int is_tensor = v->kind == DTT_HANDLE && v->of == &dtt_handle_tensor;
   dtt_cell number = v->value;
+  int fits;
   switch (item->kind) {
     case DTT_OPERAND:
       at[0] = v->value, at[1].i = 0;
@@ -201,9 +216,10 @@ static inline int dtt_fits(dtt_frame* f, const dtt_item* item, const dtt_given* 
       if (v->kind == DTT_ENUM) *at = v->value;
       return v->kind == DTT_STR || v->kind == DTT_ENUM;
     default:
-      *at = v->value;
-      if (item->kind == DTT_TENSOR && is_tensor) return 1;
-      return v->kind == item->kind && (item->kind != DTT_HANDLE || v->of == item->of);
+      fits = v->kind == item->kind && (item->kind != DTT_HANDLE || v->of == item->of);
+      fits |= item->kind == DTT_TENSOR && is_tensor;
+      if (fits) *at = v->value;
+      return fits;
   }
 }
 
@@ -225,12 +241,9 @@ static inline void dtt_give_listed(dtt_frame* f, const dtt_item* item, const dtt
 
 /* ---- the call */
 
-/* Where a list or a text came out as a handle: what is behind it. The cells become the address of
- * entries or bytes, which are lent, and their number; a text in a list is two cells. Tensors are
- * the caller's. */
-static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item) {
-  dtt_cell *at = f->results + item->cell, *entry;
-  void* carrier = at->p;
+/* Where a list or a text came out as a handle: what is behind it. */
+static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item, void* carrier, dtt_cell* at) {
+  dtt_cell* entry;
   const void* bytes = NULL;
   const char* text = NULL;
   dt_status status;
@@ -258,15 +271,33 @@ static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item) {
   return status ? status : (dt_status)f->status;
 }
 
-/* The other way: what came out, as one of the kinds that a language knows. Names of devices and
- * enums are text. */
+static inline int dtt_is_numbers(const dtt_item* item) {
+  return item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64);
+}
+
+/* A result, from the table's cells to those of what is taken. */
+static inline dt_status dtt_settle(dtt_frame* f, const dtt_item* item, const dtt_cell* from,
+                                   dtt_cell* at) {
+  if (item->kind == DTT_STR || (item->is_list && item->kind == DTT_TENSOR))
+    return dtt_open(f, item, from->p, at);
+  at[0] = from[0];
+  if (dtt_is_numbers(item)) at[1] = from[2];
+  if (item->kind == DTT_DEVICE) at[1] = from[1];
+  if (item->kind == DTT_SCALAR) {
+    at[0] = from[from->i == DT_SCALAR_KIND_FLOAT ? 2 : 1];
+    at[1] = from[0];
+  }
+  return DT_STATUS_OK;
+}
+
+/* What was taken, as one of the kinds that a language knows. Names of devices and enums are text.
+ */
 static inline dtt_given dtt_taken(dtt_frame* f, const dtt_item* item, const dtt_cell* at) {
   dtt_given v = {(dtt_kind)item->kind, at[0], 0, (const dtt_handle*)item->of, NULL};
   if (item->kind == DTT_SCALAR) {
-    v.kind = at->i == DT_SCALAR_KIND_FLOAT ? DTT_F64
-             : at->i == DT_SCALAR_KIND_INT ? DTT_I64
-                                           : DTT_BOOL;
-    v.value = at[v.kind == DTT_F64 ? 2 : 1];
+    v.kind = at[1].i == DT_SCALAR_KIND_FLOAT ? DTT_F64
+             : at[1].i == DT_SCALAR_KIND_INT ? DTT_I64
+                                             : DTT_BOOL;
   } else if (item->kind == DTT_TENSOR) {
     v.kind = DTT_HANDLE, v.of = &dtt_handle_tensor;
   } else if (item->kind == DTT_STR) {
@@ -283,33 +314,34 @@ static inline dtt_given dtt_taken(dtt_frame* f, const dtt_item* item, const dtt_
   return v;
 }
 
-static inline int dtt_is_numbers(const dtt_item* item) {
-  return item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64);
-}
-
 /* A long list of numbers is asked for twice: the first call says how many there are. */
 static inline dt_status dtt_call(dtt_frame* f) {
   const dtt_item *item = f->function->results, *end = item + f->function->n_results;
   const int is_numbers = item < end && dtt_is_numbers(item);
+  dtt_cell results[DTT_MAX_RESULTS], *at = f->taken;
   dt_status status = (dt_status)f->status;
   const char* message;
-  if (is_numbers) f->results[0].p = f->few, f->results[1].i = DTT_FEW;
-  if (!status) status = f->function->call(f->args, f->results);
-  if (is_numbers && !status && f->results[2].i > DTT_FEW) {
-    dtt_give_list(f, item, f->results, f->results[2].i);
-    status = f->status ? (dt_status)f->status : f->function->call(f->args, f->results);
+  memset(results, 0, sizeof results);
+  if (is_numbers) results[0].p = f->few, results[1].i = DTT_FEW;
+  if (!status) status = f->function->call(f->given, results);
+  if (is_numbers && !status && results[2].i > DTT_FEW) {
+    dtt_give_list(f, item, results, results[2].i);
+    status = f->status ? (dt_status)f->status : f->function->call(f->given, results);
   }
-  if (is_numbers) f->results[1] = f->results[2];
-  for (; !status && item < end; item++)
-    if (item->kind == DTT_STR || (item->is_list && item->kind == DTT_TENSOR))
-      status = dtt_open(f, item);
+  for (; !status && item < end; item++, at += 2)
+    status = dtt_settle(f, item, results + item->cell, at);
   if (status) {
-    memset(f->results, 0, sizeof f->results);
+    memset(f->taken, 0, sizeof f->taken);
     message = dt_error_message();
     f->message = (const char*)dtt_copy(f, message, (int64_t)strlen(message));
     if (!*f->message) f->message = "out of memory";
   }
   return status;
+}
+
+static inline dt_status dtt_live_handles(const char* kind, int64_t* count) {
+  *count = dt_live_handles(kind);
+  return DT_STATUS_OK;
 }
 
 /* ---- operators: both operands have four cells */
@@ -367,10 +399,10 @@ static inline dt_status dtt_keep(dtt_frame* f, const dtt_item* item, const dtt_c
   return status ? status : (dt_status)f->status;
 }
 
-/* What the language gives in f->results, its own tensors: the library gets others. */
+/* What the language gives, its own tensors: the library gets others. */
 static inline dt_status dtt_give_back(dtt_frame* f) {
   const dtt_item* item = f->callback->results;
-  dtt_cell* at = f->results;
+  dtt_cell* at = f->given;
   if (item->is_list)
     return dt_tensor_list_new((dt_tensor* const*)at->p, at[1].i, (dt_tensor_list**)&at->p);
   if (item->kind == DTT_TENSOR && at->p)
@@ -388,9 +420,9 @@ static inline dt_status dtt_answer(const dtt_callback* callback, void* user_data
   f.callback = callback;
   f.user_data = (uintptr_t)user_data;
   for (i = 0; !status && i < callback->n_args; i++)
-    status = dtt_keep(&f, callback->args + i, args + callback->args[i].cell, f.args + 2 * i);
+    status = dtt_keep(&f, callback->args + i, args + callback->args[i].cell, f.taken + 2 * i);
   if (!status) status = dtt_run(&f);
-  if (!status && callback->n_results) *results = f.results[0];
+  if (!status && callback->n_results) *results = f.given[0];
   dtt_end(&f);
   return status;
 }

@@ -16969,6 +16969,22 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_818, items_611, cells_59, 3, 2, 3, 0, 1, &function_nanmedian};
 
+static dt_status call_live_handles(const dtt_cell *a, dtt_cell *r) {
+  int64_t r_count = 0;
+  dt_status status;
+  status = dtt_live_handles((const char *)a[0].p, &r_count);
+  r[0].i = r_count;
+  return status;
+}
+
+static const dtt_item items_820[] = {
+  {"kind", NULL, DTT_STR, 0, 0, 1, 0, 0, 0},
+};
+static const dtt_item items_821[] = {
+  {"count", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_live_handles = {"live_handles", call_live_handles, items_820, items_821, cells_45, 1, 1, 1, 0, 0, NULL};
+
 static dt_status call_from_array(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
   dt_status status;
@@ -16977,10 +16993,10 @@ static dt_status call_from_array(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_820[] = {
+static const dtt_item items_822[] = {
   {"array", NULL, DTT_POINTER, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_from_array = {"from_array", call_from_array, items_820, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_from_array = {"from_array", call_from_array, items_822, items_199, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_array(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -16989,11 +17005,11 @@ static dt_status call_tensor_to_array(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_821[] = {
+static const dtt_item items_823[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"array", NULL, DTT_POINTER, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_to_array = {"to_array", call_tensor_to_array, items_821, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_to_array = {"to_array", call_tensor_to_array, items_823, NULL, cells_116, 2, 0, 2, 0, 0, NULL};
 
 static dt_status operate_add(const dtt_cell *a, dtt_cell *r) {
   static const dtt_function *const reflected[] = {&function_add, NULL};
@@ -17097,13 +17113,13 @@ static dt_status operate_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
 }
 static const dtt_function operator_bitwise_right_shift = {"bitwise_right_shift", operate_bitwise_right_shift, items_603, items_199, cells_139, 2, 1, 8, 0, 0, NULL};
 
-static const dtt_item items_822[] = {
+static const dtt_item items_824[] = {
   {"data", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
 };
-const dtt_function dtt_tensor = {"tensor", NULL, items_822, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
+const dtt_function dtt_tensor = {"tensor", NULL, items_824, items_199, cells_213, 4, 1, 7, 0, 0, NULL};
 
 const dtt_function dtt_tolist = {"tolist", NULL, items_268, NULL, cells_45, 1, 0, 1, 0, 0, NULL};
 
@@ -18240,8 +18256,7 @@ const dtt_function* const dtt_functions[] = {
   &function_moveaxis,
   &function_row_stack,
   &function_argwhere,
-  &dtt_tensor,
-  &dtt_tolist,
+  &function_live_handles,
   &function_from_array,
   &function_tensor_to_array,
   NULL};
@@ -18866,6 +18881,7 @@ static __attribute__((unused)) const dtt_name dtt_names[] = {
   {"method", "generator", "set_state", &function_generator_set_state},
   {"property", "generator", "device", &function_generator_device},
   {"method", "hook", "remove", &function_hook_remove},
+  {"function", "torch", "live_handles", &function_live_handles},
   {"function", "nn", "Linear", &function_nn_linear},
   {"function", "nn", "Conv1d", &function_nn_conv1d},
   {"function", "nn", "Conv2d", &function_nn_conv2d},

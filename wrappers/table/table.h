@@ -39,7 +39,8 @@ typedef enum dtt_kind {
   DTT_DEVICE,
   DTT_HANDLE,
   DTT_CALLBACK,
-  DTT_POINTER
+  DTT_POINTER,
+  DTT_NOTHING /* of a value that is given: none */
 } dtt_kind;
 
 /* The last one of an enum has no name. */
@@ -100,11 +101,10 @@ typedef struct dtt_name {
 
 enum { DTT_MAX_ARGS = 32, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
 
-/* Those of the plan, in its order; the last one is NULL. Before it the table has four more
- * functions: of lists in lists, torch.tensor(data) and x.tolist(), which dynamic.h does, and
- * from_array and to_array, which array.h does. */
+/* Those of the plan, in its order; the last one is NULL. */
 extern const dtt_function* const dtt_functions[];
 extern const dtt_handle* const dtt_handles[];
+/* Of lists in lists, torch.tensor(data) and x.tolist(), which dynamic.h does. */
 extern const dtt_function dtt_tensor, dtt_tolist;
 extern const dtt_enum dtt_device_types, dtt_dtypes;
 extern const dtt_handle dtt_handle_tensor;

@@ -7,9 +7,11 @@
 #include "core/ops/indexing/accumulate.h"
 #include "core/ops/indexing/checks.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/sorting.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/indexing.gen.h"
+#include "core/runtime/transfer.h"
 
 namespace dt {
 
@@ -49,6 +51,33 @@ Tensor index_sum(const Dims& sizes, int dim, const Tensor& positions, const Tens
                 });
 }
 
+namespace {
+
+// The CPU's kernel rounds 16-bit floats at each slice.
+bool rounds_each(const Tensor& y, const Tensor& index) {
+  const bool is_narrow_float = is_floating(y.dtype()) && is_narrow(y.dtype());
+  return is_narrow_float && y.device() == kCpu && index.numel() > 1;
+}
+
+// index_add_ without a graph that adds up in the compute dtype, and rounds what it has written
+// once.
+void add_widened(const Tensor& self, int dim, const Tensor& index, const Tensor& source,
+                 const Scalar& alpha) {
+  const GradMode no_grad(false);
+  const DType wide = info(self.dtype()).compute;
+  const Tensor y = self.detach_version(), part = to_dtype(source, wide);
+  if (index.numel() >= y.sizes()[dim]) {
+    const Tensor sum = to_dtype(y, wide);
+    copy_elements(y, index_add_(sum, dim, index, part, alpha));
+    return;
+  }
+  const auto [places, slices, counts] = unique(index, true, true);
+  const Tensor sum = to_dtype(index_select(y, dim, places), wide);
+  index_copy_(y, dim, places, to_dtype(index_add_(sum, dim, slices, part, alpha), y.dtype()));
+}
+
+}  // namespace
+
 const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                          const Scalar& alpha) {
   const int d = wrap_dim(dim, self.ndim());
@@ -59,6 +88,7 @@ const Tensor& index_add_(const Tensor& self, int64_t dim, const Tensor& index, c
   const auto write = [&] {
     const bool overlaps = slices.storage().get() == target.storage().get();
     const Tensor read = overlaps ? without_record(slices) : slices;
+    if (rounds_each(target, positions)) return add_widened(target, d, positions, read, alpha);
     IndexAddCall call;
     call.y = target;
     call.source = read;

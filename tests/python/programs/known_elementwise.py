@@ -348,6 +348,12 @@ def _(c: Case) -> bool:
     return infinite and all_that_differ(c, lambda ours, theirs: ours.isnan())
 
 
+def fits(shape: torch.Size, into: torch.Size) -> bool:
+    """Whether it can be expanded."""
+    tail = into[len(into) - len(shape) :]
+    return len(shape) <= len(into) and all(n in (1, m) for n, m in zip(shape, tail))
+
+
 # The elements that differ have such divisors.
 @documented("**Remainders** by denormal numbers")
 def _(c: Case) -> bool:
@@ -356,16 +362,10 @@ def _(c: Case) -> bool:
         return False
     denormal = torch.zeros(c.theirs.shape, dtype=torch.bool)
     for x in c.used:
-        if x is not c.theirs and x.is_floating_point() and broadcasts(x.shape, denormal.shape):
+        if x is not c.theirs and x.is_floating_point() and fits(x.shape, c.theirs.shape):
             size = x.detach().abs()
             denormal = denormal | ((size > 0) & (size < torch.finfo(x.dtype).tiny))
     return bool(denormal.flatten()[theirs_alone_is_nan(c)].all())
-
-
-def broadcasts(shape: torch.Size, to: torch.Size) -> bool:
-    """What differs may be another tensor than what was written: one whose memory that is."""
-    pairs = zip(reversed(shape), reversed(to))
-    return len(shape) <= len(to) and all(n in (1, m) for n, m in pairs)
 
 
 def theirs_alone_is_nan(c: Case) -> torch.Tensor:

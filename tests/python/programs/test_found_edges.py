@@ -57,6 +57,10 @@ x4.square().sum().backward(retain_graph=True)
 x5, x6 = t.autograd.grad(x4.square().sum(), [x1, x3], create_graph=True)
 x7 = t.nn.functional.grid_sample(x1[:, :, 0], x2.reshape(1, 5, 1, 3)[..., :2], align_corners=True)
 """,
+    "the remainder of a part by a denormal number": """
+x1, x2 = t.ones(3, 4), t.tensor([1e-310, 1.0], dtype=t.float64)
+x3 = x1[0, :2] % x2
+""",
     "nothing whose channels are shuffled": """
 m1 = t.nn.ChannelShuffle(1)
 x1 = t.zeros((0, 0, 0)).requires_grad_()

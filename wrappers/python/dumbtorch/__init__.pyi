@@ -65,9 +65,11 @@ from ._by_position import feature_alpha_dropout_ as feature_alpha_dropout_
 from ._by_position import grid_sampler as grid_sampler
 from ._by_position import grid_sampler_2d as grid_sampler_2d
 from ._by_position import grid_sampler_3d as grid_sampler_3d
+from ._by_position import group_norm as group_norm
 from ._by_position import hinge_embedding_loss as hinge_embedding_loss
 from ._by_position import instance_norm as instance_norm
 from ._by_position import kl_div as kl_div
+from ._by_position import layer_norm as layer_norm
 from ._by_position import margin_ranking_loss as margin_ranking_loss
 from ._by_position import max_pool1d_with_indices as max_pool1d_with_indices
 from ._by_position import poisson_nll_loss as poisson_nll_loss
@@ -339,9 +341,7 @@ from ._ops import pdist as pdist
 from ._ops import renorm as renorm
 from ._ops import renorm_ as renorm_
 from ._ops import vander as vander
-from ._ops import layer_norm as layer_norm
 from ._ops import rms_norm as rms_norm
-from ._ops import group_norm as group_norm
 from ._ops import softmax as softmax
 from ._ops import log_softmax as log_softmax
 from ._ops import rrelu as rrelu

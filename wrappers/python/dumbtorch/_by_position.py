@@ -78,6 +78,16 @@ def instance_norm(
     )
 
 
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """nn.functional.layer_norm; `cudnn_enable` changes nothing."""
+    return functional.layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """nn.functional.group_norm; `cudnn_enabled` changes nothing."""
+    return functional.group_norm(input, num_groups, weight, bias, eps)
+
+
 def adaptive_max_pool1d(input, output_size):
     """nn.functional.adaptive_max_pool1d with its indices."""
     return functional.adaptive_max_pool1d(input, output_size, True)

@@ -102,14 +102,14 @@ def get_device_module(device=None):
     return cuda if kind == "cuda" else cpu
 
 
-def chain_matmul(*matrices):
+def chain_matmul(*matrices, out=None):
     """Product of several matrices, in the order that takes the fewest multiplications."""
     warn_once(
         "chain_matmul",
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",
     )
-    return _ops.chain_matmul(matrices)
+    return _ops.chain_matmul(matrices, out=out)
 
 
 def fill(input, value):

@@ -39,8 +39,10 @@ def is_conj(input) -> bool:
 is_neg = is_conj
 
 
-def angle(input):
+def angle(input, *, out=None):
     """0 for numbers that are not negative, pi for those that are, NaN for NaN."""
+    if out is not None:
+        return into(out, angle, input)
     kind = input.dtype if input.is_floating_point() else _ops.get_default_dtype()
     angles = _ops.mul(_ops.to(_ops.lt(input, 0), dtype=kind), math.pi)
     return _ops.where(_ops.isnan(input), input, angles) if input.is_floating_point() else angles

@@ -6787,7 +6787,7 @@ def at(input, index, tensors=()):
         out = lib.py_at(input._h, c_string(index), tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "at", "input:tensor index:str tensors:tensor[]", input, index, tensors) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def set_at(input, index, value, tensors=()):
@@ -7346,16 +7346,18 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
         out = lib.py_linalg_diagonal(input._h, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         raise complain(error, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
-def linalg_cross(input, other, *, dim=-1, out=None):
+def linalg_cross(input, other, *, dim=-1, axis=None, out=None):
     """Cross product of vectors of three elements.
 
     Args:
         other: The second factor.
         dim: A dimension of size 3.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, linalg_cross, input, other, dim=dim)
     try:
@@ -7365,7 +7367,7 @@ def linalg_cross(input, other, *, dim=-1, out=None):
     return wrap(out)
 
 
-def linalg_vecdot(x, y, *, dim=-1, out=None):
+def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
     """Inner products of vectors along a dimension.
 
     Args:
@@ -7373,6 +7375,8 @@ def linalg_vecdot(x, y, *, dim=-1, out=None):
         y: The second vectors.
         dim: The dimension.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, linalg_vecdot, x, y, dim=dim)
     try:
@@ -7382,7 +7386,7 @@ def linalg_vecdot(x, y, *, dim=-1, out=None):
     return wrap(out)
 
 
-def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
+def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Vector norm: (sum |x|^ord)^(1/ord).
 
     Args:
@@ -7392,6 +7396,10 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     if out is not None:
         return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7403,7 +7411,7 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out
     return wrap(out)
 
 
-def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
+def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Norm of matrices. Python's 'nuc' is nuclear_norm.
 
     Args:
@@ -7414,6 +7422,10 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     if out is not None:
         return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -7446,7 +7458,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None
     return wrap(out)
 
 
-def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
+def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """vector_norm of vectors, matrix_norm of matrices.
 
     Args:
@@ -7455,6 +7467,10 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=Non
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
     if out is not None:
         return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
@@ -8358,7 +8374,7 @@ def dropout1d(input, p=0.5, training=True):
         out = lib.py_dropout1d(input._h, p, training)
     except BAD_ARGUMENTS as error:
         raise complain(error, "dropout1d", "input:tensor p:f64 training:bool", input, p, training) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def dropout1d_(input, p=0.5, training=True):
@@ -8419,7 +8435,7 @@ def dropout3d(input, p=0.5, training=True):
         out = lib.py_dropout3d(input._h, p, training)
     except BAD_ARGUMENTS as error:
         raise complain(error, "dropout3d", "input:tensor p:f64 training:bool", input, p, training) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def dropout3d_(input, p=0.5, training=True):
@@ -15778,7 +15794,7 @@ def tensor_alias(input):
         out = lib.py_tensor_alias(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "tensor_alias", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def tensor_dim(input):
@@ -16146,7 +16162,7 @@ def tensor_data(input):
         out = lib.py_tensor_data(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "data", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def tensor_set_data(input, data):
@@ -16434,7 +16450,7 @@ def view(input, *args, size=None):
         out = lib.py_view(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "view", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def detach(input):
@@ -16443,7 +16459,7 @@ def detach(input):
         out = lib.py_detach(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "detach", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def detach_(input):
@@ -16469,7 +16485,7 @@ def view_as(input, other):
         out = lib.py_view_as(input._h, other._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "view_as", "input:tensor other:tensor", input, other) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def reshape(input, *args, shape=None):
@@ -16483,7 +16499,7 @@ def reshape(input, *args, shape=None):
         out = lib.py_reshape(input._h, shape_c, len(shape_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "reshape", "input:tensor shape:i64[]", input, given_sizes(args, shape)) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def reshape_as(input, other):
@@ -16496,7 +16512,7 @@ def reshape_as(input, other):
         out = lib.py_reshape_as(input._h, other._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "reshape_as", "input:tensor other:tensor", input, other) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def flatten(input, start_dim=0, end_dim=-1):
@@ -16525,7 +16541,7 @@ def unflatten(input, dim, sizes):
         out = lib.py_unflatten(input._h, dim, sizes_c, len(sizes_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "unflatten", "input:tensor dim:i64 sizes:i64[]", input, dim, sizes) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def transpose(input, dim0, dim1):
@@ -16539,7 +16555,7 @@ def transpose(input, dim0, dim1):
         out = lib.py_transpose(input._h, dim0, dim1)
     except BAD_ARGUMENTS as error:
         raise complain(error, "transpose", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def transpose_(input, dim0, dim1):
@@ -16569,7 +16585,7 @@ def swapaxes(input, axis0, axis1):
         out = lib.py_swapaxes(input._h, axis0, axis1)
     except BAD_ARGUMENTS as error:
         raise complain(error, "swapaxes", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def swapaxes_(input, axis0, axis1):
@@ -16599,7 +16615,7 @@ def permute(input, *args, dims=None):
         out = lib.py_permute(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "permute", "input:tensor dims:i64[]", input, given_sizes(args, dims)) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def movedim(input, source, destination):
@@ -16615,7 +16631,7 @@ def movedim(input, source, destination):
         out = lib.py_movedim(input._h, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "movedim", "input:tensor source:i64[1] destination:i64[1]", input, source, destination) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def t(input):
@@ -16624,7 +16640,7 @@ def t(input):
         out = lib.py_t(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "t", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def t_(input):
@@ -16651,7 +16667,7 @@ def squeeze(input, dim=None, *, axis=None):
         out = lib.py_squeeze(input._h, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
         raise complain(error, "squeeze", "input:tensor dim:i64[1]?", input, dim) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def squeeze_(input, dim=None, *, axis=None):
@@ -16684,7 +16700,7 @@ def unsqueeze(input, dim=None, *, axis=None):
         out = lib.py_unsqueeze(input._h, dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "unsqueeze", "input:tensor dim:i64", input, dim) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def unsqueeze_(input, dim=None, *, axis=None):
@@ -16715,7 +16731,7 @@ def expand(input, *args, size=None):
         out = lib.py_expand(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "expand", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def expand_as(input, other):
@@ -16728,7 +16744,7 @@ def expand_as(input, other):
         out = lib.py_expand_as(input._h, other._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "expand_as", "input:tensor other:tensor", input, other) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def broadcast_to(input, *args, size=None):
@@ -16742,7 +16758,7 @@ def broadcast_to(input, *args, size=None):
         out = lib.py_broadcast_to(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "broadcast_to", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def select(input, dim, index):
@@ -16756,7 +16772,7 @@ def select(input, dim, index):
         out = lib.py_select(input._h, dim, index)
     except BAD_ARGUMENTS as error:
         raise complain(error, "select", "input:tensor dim:i64 index:i64", input, dim, index) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def narrow(input, dim, start, length):
@@ -16771,7 +16787,7 @@ def narrow(input, dim, start, length):
         out = lib.py_narrow(input._h, dim, start, length)
     except BAD_ARGUMENTS as error:
         raise complain(error, "narrow", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
@@ -16790,7 +16806,7 @@ def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
         out = lib.py_slice(input._h, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
         raise complain(error, "slice", "input:tensor dim:i64 start:i64? end:i64? step:i64", input, dim, start, end, step) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def as_strided(input, size, stride, storage_offset=None):
@@ -16807,7 +16823,7 @@ def as_strided(input, size, stride, storage_offset=None):
         out = lib.py_as_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
         raise complain(error, "as_strided", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def as_strided_(input, size, stride, storage_offset=None):
@@ -16889,7 +16905,7 @@ def unfold(input, dimension, size, step):
         out = lib.py_unfold(input._h, dimension, size, step)
     except BAD_ARGUMENTS as error:
         raise complain(error, "unfold", "input:tensor dimension:i64 size:i64 step:i64", input, dimension, size, step) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def diagonal(input, offset=0, dim1=0, dim2=1):
@@ -16904,7 +16920,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         out = lib.py_diagonal(input._h, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         raise complain(error, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def chunk(input, chunks, dim=0, *, axis=None):
@@ -16920,7 +16936,7 @@ def chunk(input, chunks, dim=0, *, axis=None):
         out = lib.py_chunk(input._h, chunks, dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "chunk", "input:tensor chunks:i64 dim:i64", input, chunks, dim) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def split(input, split_size, dim=0, *, axis=None):
@@ -16936,7 +16952,7 @@ def split(input, split_size, dim=0, *, axis=None):
         out = lib.py_split(input._h, split_size, dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "split", "input:tensor split_size:i64 dim:i64", input, split_size, dim) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
@@ -16953,7 +16969,7 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
         out = lib.py_split_with_sizes(input._h, split_sizes_c, len(split_sizes_c), dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "split_with_sizes", "input:tensor split_sizes:i64[] dim:i64", input, split_sizes, dim) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def split_sections(input, sections, dim=0, *, axis=None):
@@ -16969,7 +16985,7 @@ def split_sections(input, sections, dim=0, *, axis=None):
         out = lib.py_split_sections(input._h, sections, dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "tensor_split", "input:tensor sections:i64 dim:i64", input, sections, dim) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def split_at(input, indices, dim=0, *, axis=None):
@@ -16986,7 +17002,7 @@ def split_at(input, indices, dim=0, *, axis=None):
         out = lib.py_split_at(input._h, indices_c, len(indices_c), dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "split_at", "input:tensor indices:i64[] dim:i64", input, indices, dim) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def hsplit(input, sections):
@@ -16999,7 +17015,7 @@ def hsplit(input, sections):
         out = lib.py_hsplit(input._h, sections)
     except BAD_ARGUMENTS as error:
         raise complain(error, "hsplit", "input:tensor sections:i64", input, sections) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def vsplit(input, sections):
@@ -17012,7 +17028,7 @@ def vsplit(input, sections):
         out = lib.py_vsplit(input._h, sections)
     except BAD_ARGUMENTS as error:
         raise complain(error, "vsplit", "input:tensor sections:i64", input, sections) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def dsplit(input, sections):
@@ -17025,7 +17041,7 @@ def dsplit(input, sections):
         out = lib.py_dsplit(input._h, sections)
     except BAD_ARGUMENTS as error:
         raise complain(error, "dsplit", "input:tensor sections:i64", input, sections) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def atleast_1d(input):
@@ -17061,7 +17077,7 @@ def ravel(input):
         out = lib.py_ravel(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "ravel", "input:tensor", input) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def broadcast_tensors(tensors):
@@ -17092,7 +17108,7 @@ def meshgrid(tensors, indexing='ij'):
         out = lib.py_meshgrid(tensors_c, len(tensors_c), c_string(indexing))
     except BAD_ARGUMENTS as error:
         raise complain(error, "meshgrid", "tensors:tensor[] indexing:str", tensors, indexing) from None
-    return take_tensors(out)
+    return take_tensors(out, tensors)
 
 
 def unbind(input, dim=0, *, axis=None):
@@ -17107,7 +17123,7 @@ def unbind(input, dim=0, *, axis=None):
         out = lib.py_unbind(input._h, dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "unbind", "input:tensor dim:i64", input, dim) from None
-    return take_tensors(out)
+    return take_tensors(out, (input,))
 
 
 def cat(tensors, dim=0, *, axis=None, out=None):
@@ -17935,7 +17951,7 @@ def swapdims(input, dim0, dim1):
         out = lib.py_swapdims(input._h, dim0, dim1)
     except BAD_ARGUMENTS as error:
         raise complain(error, "swapdims", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def swapdims_(input, dim0, dim1):
@@ -17967,7 +17983,7 @@ def moveaxis(input, source, destination):
         out = lib.py_moveaxis(input._h, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "moveaxis", "input:tensor source:i64[1] destination:i64[1]", input, source, destination) from None
-    return wrap(out)
+    return wrap_or(out, input)
 
 
 def row_stack(tensors, *, out=None):

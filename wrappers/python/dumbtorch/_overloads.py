@@ -8,7 +8,7 @@ from ._factors import FACTORS_FIRST
 from ._fill import copy_
 from ._out import into
 from ._runtime import shape_list
-from ._signatures import by_signature
+from ._signatures import by_signature, numpy_names
 from ._tensor_type import TensorBase
 
 
@@ -123,7 +123,7 @@ def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None,
     """max(input), max(input, dim, keepdim) and max(input, other)."""
     if out is not None:
         return into(out, max, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, other, dim, keepdim)
 
 
@@ -131,7 +131,7 @@ def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None,
     """min(input), min(input, dim, keepdim) and min(input, other)."""
     if out is not None:
         return into(out, min, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
 
 
@@ -139,7 +139,7 @@ def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
     """median(input) and median(input, dim, keepdim)."""
     if out is not None:
         return into(out, median, input, dim, keepdim, axis=axis, keepdims=keepdims)
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _middle(_ops.median, _ops.median_dim, input, dim, keepdim)
 
 
@@ -147,7 +147,7 @@ def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=N
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
     if out is not None:
         return into(out, nanmedian, input, dim, keepdim, axis=axis, keepdims=keepdims)
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _middle(_ops.nanmedian, _ops.nanmedian_dim, input, dim, keepdim)
 
 
@@ -219,11 +219,6 @@ def _recurrent(plain, packed, args, options):
     return (packed if is_packed else plain)(*args, **options)
 
 
-def _numpy_names(dim, keepdim, axis, keepdims):
-    """dim and keepdim, which may have been given by NumPy's names."""
-    return dim if axis is None else axis, keepdim if keepdims is None else keepdims
-
-
 def _extreme(whole, along, of_two, x, other, dim, keepdim):
     """`other` is whatever came second: a tensor to compare with, or the dimension."""
     is_pair = isinstance(other, TensorBase)
@@ -236,10 +231,14 @@ def _extreme(whole, along, of_two, x, other, dim, keepdim):
 
 def split(tensor, split_size_or_sections, dim=0, *, axis=None):
     """Pieces of one size, or of the sizes in a list."""
-    dim = dim if axis is None else axis
-    if isinstance(split_size_or_sections, (list, tuple)):
-        return _ops.split_with_sizes(tensor, split_size_or_sections, dim)
-    return _ops.split(tensor, split_size_or_sections, dim)
+    return _split_method(tensor, split_size_or_sections, dim, axis=axis)
+
+
+def _split_method(input, split_size, dim=0, *, axis=None):
+    """split, by the method's names."""
+    if isinstance(split_size, (list, tuple)):
+        return _ops.split_with_sizes(input, split_size, dim, axis=axis)
+    return _ops.split(input, split_size, dim, axis=axis)
 
 
 def var(
@@ -247,7 +246,7 @@ def var(
     out=None,
 ):  # fmt: skip
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.var(input, dim, **options, out=out)
 
@@ -257,7 +256,7 @@ def std(
     out=None,
 ):  # fmt: skip
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     return _ops.std(input, dim, **options, out=out)
 
@@ -278,7 +277,7 @@ def norm(
     """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
     from . import linalg  # which needs tensors
 
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
         dims = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
@@ -310,7 +309,7 @@ def var_mean(
     out=None,
 ):  # fmt: skip
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     if out is not None:
         return into(out, _ops.var_mean, input, dim, **options)
@@ -322,7 +321,7 @@ def std_mean(
     out=None,
 ):  # fmt: skip
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
-    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
     if out is not None:
         return into(out, _ops.std_mean, input, dim, **options)
@@ -453,7 +452,7 @@ def _view_method(input, *args, size=None, dtype=None):
     return _ops.view(input, *args, size=size) if dtype is None else _ops.view_dtype(input, dtype)
 
 
-def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=None):
     """repeat_interleave(input, repeats, dim); repeat_interleave(repeats) is of 0, 1, 2, ..."""
     if repeats is None:
         if input.dim() != 1:
@@ -462,11 +461,12 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         return _ops.repeat_interleave(places, input, 0, output_size=output_size)
     if not isinstance(repeats, TensorBase):
         (repeats,) = shape_list([repeats])
-    return _ops.repeat_interleave(input, repeats, dim, output_size=output_size)
+    return _ops.repeat_interleave(input, repeats, dim, output_size=output_size, axis=axis)
 
 
-def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None):
+def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None, axis=None):
     """Pieces of nearly equal sizes, or those that begin at given places."""
+    dim = dim if axis is None else axis
     given = _one_of(indices_or_sections, sections, indices)
     if isinstance(given, TensorBase):
         if given.dim() > 1:
@@ -589,12 +589,12 @@ FUNCTIONS = {f.__name__: f for f in _LISTED} | FACTORS_FIRST | _checked.FUNCTION
 METHODS = {
     f.__name__: f
     for f in (
-        *(max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_),
+        *(max, min, var, std, norm, nonzero, scatter, scatter_, round, round_),
         *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
         *(median, nanmedian, unique, unique_consecutive),
         *(bernoulli, bernoulli_, random_, lu, qr, pinverse),
         *(uniform_, resize_, resize_as_, copy_, roll),
     )
 }
-METHODS["where"], METHODS["view"] = _where_method, _view_method
+METHODS["split"], METHODS["where"], METHODS["view"] = _split_method, _where_method, _view_method
 METHODS |= {"polygamma": _polygamma_method} | FACTORS_FIRST | _checked.METHODS

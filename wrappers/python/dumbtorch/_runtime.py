@@ -417,16 +417,14 @@ def take_numbers(out, count: int) -> tuple:
     return tuple(unpack(out, count)) if count else ()
 
 
-def take_tensors(handle: int, given=()) -> tuple:
-    """The entries of a tensor list, which is released; what is one of those `given` at its place is that object."""
+def take_tensors(handle: int, given=(None,)) -> tuple:
+    """The entries of a tensor list, which is released. Each is wrapped beside the one `given`, or that at its place."""
     if not handle:
         raise fail()
     n = lib.py_tensor_list_len(handle)
     out = ffi_new("int64_t[]", n)
     check(lib.py_list_take(handle, out, n))
-    if given:
-        return tuple([wrap_or(h, x) for h, x in zip(out, given, strict=True)])
-    return tuple([wrap(h) if h else None for h in out])
+    return tuple([wrap_or(h, x) if h else None for h, x in zip(out, itertools.cycle(given))])
 
 
 def give_list(tensors) -> int:

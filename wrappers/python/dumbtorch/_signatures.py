@@ -26,3 +26,8 @@ def by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> l
             raise TypeError(f"{name}() missing argument '{word}': {forms}")
         given[word] = options.pop(word)
     return list(given.values())
+
+
+def numpy_names(dim, keepdim, axis, keepdims):
+    """dim and keepdim, which may have been given by NumPy's names."""
+    return dim if axis is None else axis, keepdim if keepdims is None else keepdims

@@ -68,13 +68,8 @@ class Tensor(TensorNames):
     def is_complex(self) -> bool:
         return False
 
-    @property
-    def _base(self) -> Tensor | None:
-        """What a view is a view of."""
-        return _ops.tensor_base(self)
-
     def _is_view(self) -> bool:
-        return _ops.tensor_base(self) is not None
+        return self._base is not None
 
     @property
     def _version(self) -> int:
@@ -469,7 +464,7 @@ def _is_dtype(value) -> _bool:
 
 _FUNCTIONS = {
     "add": _ops.add, "sub": _ops.sub, "mul": _ops.mul, "truediv": _ops.div,
-    "floordiv": _ops.floor_divide, "mod": _ops.remainder, "pow": _ops.pow,
+    "floordiv": _ops.floor_divide, "mod": _ops.remainder, "pow": _ops.pow, "matmul": _ops.matmul,
     "and": _ops.bitwise_and, "or": _ops.bitwise_or, "xor": _ops.bitwise_xor,
     "lshift": _ops.bitwise_left_shift, "rshift": _ops.bitwise_right_shift,
     "eq": _ops.eq, "ne": _ops.ne, "lt": _ops.lt, "le": _ops.le, "gt": _ops.gt, "ge": _ops.ge,
@@ -495,7 +490,8 @@ def _operate(name: str, a, b):
     """An operator whose operands are not both tensors or Python numbers in the usual order."""
     if isinstance(a, TensorBase):
         other, function = _plain(b), _FUNCTIONS.get(name)
-        if other is not None and function is not None:
+        is_number = other is not None and not isinstance(other, TensorBase)
+        if other is not None and function is not None and not (is_number and name == "matmul"):
             return function(*_meet(name, a, other))
         return _reflected_add(a, b) if name == "iadd" else NotImplemented
     other = _plain(a)

@@ -22,7 +22,7 @@ from .utils._pytree import describe, tree_flatten, tree_map, tree_structure, tre
 __getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["functional_call", "grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "linearize",
-           "stack_module_state", "value_and_grad", "vjp", "vmap"]  # fmt: skip
+           "replace_all_batch_norm_modules_", "stack_module_state", "value_and_grad", "vjp", "vmap"]  # fmt: skip
 
 
 class _Level(threading.local):
@@ -480,6 +480,17 @@ def stack_module_state(models):
     parameters = _stack_by_name([dict(m.named_parameters()) for m in models])
     buffers = _stack_by_name([dict(m.named_buffers()) for m in models])
     return parameters, buffers
+
+
+def replace_all_batch_norm_modules_(root):
+    """root, whose batch norms have no running statistics from now on: these would be written for each of a batch."""
+    from .nn.modules.batchnorm import _BatchNorm
+
+    for module in root.modules():
+        if isinstance(module, _BatchNorm) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root
 
 
 def _stack_by_name(dicts: list) -> dict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 
 from .. import _ops
 from .._tensor_type import TensorBase
@@ -20,11 +20,7 @@ from ..autograd.grad_mode import enable_grad
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ._pytree import tree_flatten, tree_unflatten
 
-__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn"]
-
-
-def noop_context_fn():
-    return nullcontext(), nullcontext()
+__all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
 
 class _Again(Function):
@@ -64,14 +60,24 @@ _REENTRANT = (
 )
 
 
+def noop_context_fn():
+    """Two regions in which all is as it was."""
+    return nullcontext(), nullcontext()
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool):
+    """Changes nothing: the call in backward goes to its end."""
+    yield
+
+
 def checkpoint(
     function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
     early_stop=True, preserve_rng_state=True, **kwargs,
 ):  # fmt: skip
     """function(*args, **kwargs), whose intermediate results are computed again in backward, with the same
-    random numbers and in the same regions of autocast. It may return tensors in lists, tuples and dicts, among other
-    things. Of the two context managers that `context_fn` gives, the first is around the call, the second around
-    its repetition.
+    random numbers and in the same regions of autocast; `context_fn` gives two more, for the call and for that in
+    backward. It may return tensors in lists, tuples and dicts, among other things.
 
     As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
     uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
@@ -82,13 +88,11 @@ def checkpoint(
         warn_each(_REENTRANT.format("", future))
     if use_reentrant:
         _check_reentrant(kwargs, context_fn, debug)
-    elif debug and context_fn is not noop_context_fn:
-        raise ValueError("debug=True is incompatible with non-default context_fn")
     elif determinism_check not in ("default", "none"):
         raise ValueError(
             f"determinism_check should be one of ['default', 'none'], but got {determinism_check}"
         )
-    around_first, around_again = context_fn()
+    once, again = context_fn()
     if not _ops.is_grad_enabled():
         return function(*args, **kwargs)
     places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
@@ -108,11 +112,11 @@ def checkpoint(
             if states is not None:
                 stack.enter_context(fork_rng())
                 _set_random_states(states)
-            stack.enter_context(around_again)
+            stack.enter_context(again)
             return call(tensors)
 
     tensors = [args[i] for i in places]
-    with around_first:
+    with once:
         out = call(tensors)
     leaves, shape = tree_flatten(out)
     outputs = _tensors(leaves)
