@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 
-_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Mod: "%"}
+_BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
 _COMPARE = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">="}
 _WORDS = ("true", "false", "none")
 
@@ -79,6 +79,9 @@ class Printer:
     def floor_division(self, a: str, b: str) -> str:
         return f"{a} // {b}"
 
+    def modulo(self, a: str, b: str) -> str:
+        return f"{a} % {b}"
+
     def choice(self, condition: str, yes: str, no: str) -> str:
         return f"{yes} if {condition} else {no}"
 
@@ -143,6 +146,8 @@ class Printer:
                 return self.division(a, b)
             case ast.FloorDiv():
                 return self.floor_division(a, b)
+            case ast.Mod():
+                return self.modulo(a, b)
             case _ if type(op) in _BINARY:
                 return f"{a} {_BINARY[type(op)]} {b}"
         raise SchemaError(f"operator '{type(op).__name__}' is not one of layer expressions")
@@ -161,7 +166,10 @@ class Cpp(Printer):
         return f"double({a}) / double({b})"
 
     def floor_division(self, a: str, b: str) -> str:
-        return f"{a} / {b}"
+        return f"floor_quotient({a}, {b})"
+
+    def modulo(self, a: str, b: str) -> str:
+        return f"modulo({a}, {b})"
 
     def choice(self, condition: str, yes: str, no: str) -> str:
         if no == self.none:  # which has no type of its own

@@ -238,9 +238,9 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
 
 def _step(layer: Layer, forward: str) -> list[str]:
     """What comes before the expression that a forward returns."""
-    lines = [f"    {text.check(_CPP, c.condition, c.message)}" for c in layer.input_checks]
     step = layer.each_training_step
-    lines += _locals(layer, [forward, step or "0"])
+    lines = _locals(layer, [forward, step or "0"])
+    lines += [f"    {text.check(_CPP, c.condition, c.message)}" for c in layer.input_checks]
     if step:
         lines.append("    if (training()) {")
         tensors = [s.name for s in layer.state if s.name in expr.names(step)]

@@ -166,7 +166,7 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
 
 
 def refuse(printer: Printer, c: Check) -> list[str]:
-    named = re.sub(r"\{(\w+)", lambda m: "{" + printer.variables.get(m[1], m[1]), c.message)
+    named = re.sub(r"\{(\w+\([^{}]+|\w+)", lambda m: "{" + printer.print(m[1]), c.message)
     message = ("f" if "{" in named else "") + json.dumps(named)
     return [f"if not ({printer.print(c.condition)}):", f"{INDENT}raise {c.error}({message})"]
 

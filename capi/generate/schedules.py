@@ -112,6 +112,8 @@ _SOURCE = """\
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/divide.h"
+
 namespace dt {
 
 using std::pow;

@@ -49,7 +49,7 @@ def call(head: str, arguments: list[str], tail: str) -> str:
 
 
 def check(cpp, condition: str, message: str) -> str:
-    """A DT_CHECK whose message may name values: `got {margin}`. `cpp` prints expressions."""
-    words = re.split(r"\{(\w+)\}", message)  # text, name, text, ...
+    """A DT_CHECK whose message may name values: `got {margin}`, or expressions, which `cpp` prints."""
+    words = re.split(r"\{([^{}]+)\}", message)  # text, name, text, ...
     parts = [json.dumps(w) if i % 2 == 0 else cpp.print(w) for i, w in enumerate(words) if w]
     return f"DT_CHECK({cpp.print(condition)}, kValueError, {', '.join(parts)});"

@@ -1,5 +1,6 @@
 // The thread's last error, which lives in its context.
 #include <new>
+#include <stdexcept>
 
 #include "capi/shim/guard.h"
 #include "core/runtime/context.h"
@@ -47,6 +48,8 @@ dt_status record_exception(const char* function) noexcept {
   } catch (const Error& e) {
     return record(function, e.code(), e.what());
   } catch (const std::bad_alloc&) {
+    return record(function, Code::kOutOfMemory, "out of memory");
+  } catch (const std::length_error&) {  // of more elements than there can be
     return record(function, Code::kOutOfMemory, "out of memory");
   } catch (const std::exception& e) {
     return record(function, Code::kInternal, e.what());

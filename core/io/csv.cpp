@@ -236,8 +236,10 @@ ResultLayout lay_out(const Table& t, const std::vector<std::map<std::string, int
     out.categories.push_back(c->category);
     const size_t before = out.labels.size();
     if (c->category >= 0) {
-      for (const auto& [name, number] : categories[static_cast<size_t>(c->category)])
+      for (const auto& [name, number] : categories[static_cast<size_t>(c->category)]) {
         out.labels.push_back(text(c->name, "=", name));
+        check_name(out.labels.back());
+      }
     }
     if (c->category >= 0 && one_hot) {
       out.names.insert(out.names.end(), out.labels.begin() + static_cast<std::ptrdiff_t>(before),

@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/base/error.h"
+#include "core/base/divide.h"
 #include "core/ops/copy.h"
 #include "core/ops/formula.h"
 #include "core/ops/shapes.gen.h"

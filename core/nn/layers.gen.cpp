@@ -70,12 +70,12 @@ class Conv1d final : public Module {
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
     DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
-    fan_in = (in_channels / groups) * kernel_size[0];
+    fan_in = (floor_quotient(in_channels, groups)) * kernel_size[0];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({out_channels, in_channels / groups, kernel_size[0]}, dtype, device));
+    register_parameter("weight", empty({out_channels, floor_quotient(in_channels, groups), kernel_size[0]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -120,12 +120,12 @@ class Conv2d final : public Module {
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
     DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
-    fan_in = ((in_channels / groups) * this->kernel_size[0]) * this->kernel_size[1];
+    fan_in = ((floor_quotient(in_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({out_channels, in_channels / groups, this->kernel_size[0], this->kernel_size[1]}, dtype, device));
+    register_parameter("weight", empty({out_channels, floor_quotient(in_channels, groups), this->kernel_size[0], this->kernel_size[1]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -171,12 +171,12 @@ class Conv3d final : public Module {
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
     DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
-    fan_in = (((in_channels / groups) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
+    fan_in = (((floor_quotient(in_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({out_channels, in_channels / groups, this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
+    register_parameter("weight", empty({out_channels, floor_quotient(in_channels, groups), this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -223,11 +223,11 @@ class ConvTranspose1d final : public Module {
     const auto& dtype = options.dtype;
     DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose1d");
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    fan_in = (out_channels / groups) * kernel_size[0];
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = (floor_quotient(out_channels, groups)) * kernel_size[0];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({in_channels, out_channels / groups, kernel_size[0]}, dtype, device));
+    register_parameter("weight", empty({in_channels, floor_quotient(out_channels, groups), kernel_size[0]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -274,11 +274,11 @@ class ConvTranspose2d final : public Module {
     const auto& dtype = options.dtype;
     DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose2d");
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    fan_in = ((out_channels / groups) * this->kernel_size[0]) * this->kernel_size[1];
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = ((floor_quotient(out_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({in_channels, out_channels / groups, this->kernel_size[0], this->kernel_size[1]}, dtype, device));
+    register_parameter("weight", empty({in_channels, floor_quotient(out_channels, groups), this->kernel_size[0], this->kernel_size[1]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -326,11 +326,11 @@ class ConvTranspose3d final : public Module {
     const auto& dtype = options.dtype;
     DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose3d");
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
-    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
-    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    fan_in = (((out_channels / groups) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
+    DT_CHECK((modulo(in_channels, groups)) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((modulo(out_channels, groups)) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = (((floor_quotient(out_channels, groups)) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
-    register_parameter("weight", empty({in_channels, out_channels / groups, this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
+    register_parameter("weight", empty({in_channels, floor_quotient(out_channels, groups), this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
     register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
     initialize();
   }
@@ -384,12 +384,12 @@ class BatchNorm1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -398,12 +398,12 @@ class BatchNorm1d final : public Module {
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -453,12 +453,12 @@ class BatchNorm2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -467,12 +467,12 @@ class BatchNorm2d final : public Module {
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
-    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -522,12 +522,12 @@ class BatchNorm3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -536,12 +536,12 @@ class BatchNorm3d final : public Module {
   }
 
   Tensor forward_relu(const Tensor& input, const Tensor& addend, double limit) override {
-    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -592,11 +592,12 @@ class InstanceNorm1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
@@ -643,11 +644,12 @@ class InstanceNorm2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
+    DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
@@ -694,11 +696,12 @@ class InstanceNorm3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
+    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
+    DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
 
@@ -732,7 +735,7 @@ class GroupNorm final : public Module {
     const auto& bias = options.bias;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
-    DT_CHECK((num_channels % num_groups) == 0, kValueError, "num_channels (", num_channels, ") must be divisible by num_groups (", num_groups, ")");
+    DT_CHECK((modulo(num_channels, num_groups)) == 0, kValueError, "num_channels (", num_channels, ") must be divisible by num_groups (", num_groups, ")");
     register_parameter("weight", affine ? empty({num_channels}, dtype, device) : Tensor());
     register_parameter("bias", affine && bias ? empty({num_channels}, dtype, device) : Tensor());
     initialize();
@@ -2595,11 +2598,11 @@ class RNNCell final : public Module {
     check_inputs(inputs, 1, 2);
     const Tensor& input = inputs[0];
     const Tensor hx = inputs.size() > 1 ? inputs[1] : Tensor();
-    DT_CHECK((nonlinearity == "tanh") || (nonlinearity == "relu"), kValueError, "Unknown nonlinearity: ", nonlinearity);
     const Tensor& weight_ih = state(0);
     const Tensor& weight_hh = state(1);
     const Tensor& bias_ih = state(2);
     const Tensor& bias_hh = state(3);
+    DT_CHECK((nonlinearity == "tanh") || (nonlinearity == "relu"), kValueError, "Unknown nonlinearity: ", nonlinearity);
     return (nonlinearity == "tanh") ? dt::autocast::rnn_tanh_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh) : dt::autocast::rnn_relu_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
   }
 
@@ -3323,7 +3326,7 @@ Ref<Module> nn_log_softmax(int64_t dim) {
 
 Ref<Module> nn_multihead_attention(int64_t embed_dim, int64_t num_heads, const NnMultiheadAttentionOptions& options) {
   DT_CHECK((embed_dim > 0) && (num_heads > 0), kValueError, "embed_dim and num_heads must be greater than 0, got embed_dim=", embed_dim, " and num_heads=", num_heads, " instead");
-  DT_CHECK((embed_dim % num_heads) == 0, kValueError, "embed_dim must be divisible by num_heads");
+  DT_CHECK((modulo(embed_dim, num_heads)) == 0, kValueError, "embed_dim must be divisible by num_heads");
   return Ref<Module>::adopt(new MultiheadAttention(embed_dim, num_heads, options));
 }
 

@@ -319,7 +319,7 @@ class ResNet final : public Module {
 // A convolution with what follows it.
 Ref<Module> make_convolve(const StatePlace& place, int64_t inputs, int64_t outputs, int64_t kernel, int64_t stride, int64_t groups) {
   return sequential({
-        make_conv2d(place, inputs, outputs, kernel, stride, kernel / 2, groups, false),
+        make_conv2d(place, inputs, outputs, kernel, stride, floor_quotient(kernel, 2), groups, false),
         make_batch_norm2d(place, outputs),
         make_re_lu6(true)});
 }
@@ -467,11 +467,11 @@ class VisionTransformer final : public Module {
       : Module("VisionTransformer"), image_size(image_size) {
     DT_CHECK(num_classes > 0, kValueError, "VisionTransformer: num_classes must be positive, given ", num_classes);
     DT_CHECK(patch_size > 0, kValueError, "VisionTransformer: patch_size must be positive, given ", patch_size);
-    DT_CHECK((image_size > 0) && ((image_size % patch_size) == 0), kValueError, "VisionTransformer: image_size ", image_size, " is no multiple of patch_size ", patch_size);
+    DT_CHECK((image_size > 0) && ((modulo(image_size, patch_size)) == 0), kValueError, "VisionTransformer: image_size ", image_size, " is no multiple of patch_size ", patch_size);
     DT_CHECK(image_size <= 1073741824, kValueError, "VisionTransformer: image_size ", image_size, " is too large");
     DT_CHECK(num_layers >= 0, kValueError, "VisionTransformer: num_layers must not be negative, given ", num_layers);
     const auto fan_in = (3 * patch_size) * patch_size;
-    const auto side = image_size / patch_size;
+    const auto side = floor_quotient(image_size, patch_size);
     register_parameter("class_token", empty({1, 1, hidden_dim}, place.dtype, place.device));
     register_module("conv_proj", make_conv2d(place, 3, hidden_dim, patch_size, patch_size));
     register_module("encoder", make<Encoder>(place, (side * side) + 1, num_layers, num_heads, hidden_dim, mlp_dim, dropout));
@@ -537,7 +537,7 @@ class Attention final : public CachedModule {
     const auto batch = size(input, 0);
     const auto time = size(input, 1);
     const auto features = size(input, 2);
-    const auto parts = permute(reshape(child("c_attn").forward({input}), {batch, time, 3, heads, features / heads}), {2, 0, 3, 1, 4});
+    const auto parts = permute(reshape(child("c_attn").forward({input}), {batch, time, 3, heads, floor_quotient(features, heads)}), {2, 0, 3, 1, 4});
     const auto y = attend(select(parts, 0, 0), select(parts, 0, 1), select(parts, 0, 2), training() ? dropout : 0.0, caches);
     return child("resid_dropout").forward({child("c_proj").forward({reshape(transpose(y, 1, 2), {batch, time, features})})});
   }
@@ -601,7 +601,7 @@ class GPT2 final : public CachedModule {
     DT_CHECK(context > 0, kValueError, "GPT2: context must be positive, given ", context);
     DT_CHECK(layers > 0, kValueError, "GPT2: layers must be positive, given ", layers);
     DT_CHECK(heads > 0, kValueError, "GPT2: heads must be positive, given ", heads);
-    DT_CHECK((width > 0) && ((width % heads) == 0), kValueError, "GPT2: width ", width, " is no multiple of heads ", heads);
+    DT_CHECK((width > 0) && ((modulo(width, heads)) == 0), kValueError, "GPT2: width ", width, " is no multiple of heads ", heads);
     const auto out_std = double(0.02) / double(sqrt(2 * layers));
     register_module("wte", make_embedding(place, vocabulary, width));
     register_module("wpe", make_embedding(place, context, width));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/divide.h"
+
 namespace dt {
 
 using std::pow;
@@ -19,7 +21,7 @@ static int64_t count(const std::vector<int64_t>& list, int64_t number) {
 Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size, double gamma) {
   DT_CHECK(step_size > 0, kValueError, "step_size must be positive");
   const auto next = [step_size, gamma](double lr, double, int64_t epoch) -> double {
-    return ((epoch % step_size) == 0) ? (lr * gamma) : lr;
+    return ((modulo(epoch, step_size)) == 0) ? (lr * gamma) : lr;
   };
   return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, false));
 }
@@ -67,7 +69,7 @@ Ref<LrScheduler> make_polynomial_lr(const Ref<Optimizer>& optimizer, int64_t tot
 Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max, double eta_min) {
   DT_CHECK(t_max > 0, kValueError, "T_max must be positive");
   const auto next = [t_max, eta_min](double lr, double initial_lr, int64_t epoch) -> double {
-    return ((((epoch - 1) - t_max) % (2 * t_max)) == 0) ? (lr + (double(((initial_lr - eta_min) * (1 - std::cos(double(kPi) / double(t_max))))) / double(2))) : (((double((1 + std::cos(double((kPi * epoch)) / double(t_max)))) / double((1 + std::cos(double((kPi * (epoch - 1))) / double(t_max))))) * (lr - eta_min)) + eta_min);
+    return ((modulo(((epoch - 1) - t_max), (2 * t_max))) == 0) ? (lr + (double(((initial_lr - eta_min) * (1 - std::cos(double(kPi) / double(t_max))))) / double(2))) : (((double((1 + std::cos(double((kPi * epoch)) / double(t_max)))) / double((1 + std::cos(double((kPi * (epoch - 1))) / double(t_max))))) * (lr - eta_min)) + eta_min);
   };
   return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, false));
 }

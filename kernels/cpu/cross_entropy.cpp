@@ -93,14 +93,19 @@ struct LogSum {
 };
 
 template <class T>
-LogSum<T> log_sum_exp(const T* x, int64_t n) {
-  const T top = reduce_span<Largest<T>>(x, n);
+double sum_of_exp(const T* x, T shift, int64_t n) {
   double sum = 0;
   T tile[kTile];
   for (int64_t first = 0; first < n; first += kTile) {
-    sum += static_cast<double>(exp_span(tile, x + first, top, min(kTile, n - first)));
+    sum += static_cast<double>(exp_span(tile, x + first, shift, min(kTile, n - first)));
   }
-  return {top, math::log(static_cast<T>(sum))};
+  return sum;
+}
+
+template <class T>
+LogSum<T> log_sum_exp(const T* x, int64_t n) {
+  const T top = reduce_span<Largest<T>>(x, n);
+  return {top, math::log(static_cast<T>(sum_of_exp(x, top, n)))};
 }
 
 // The sum over c of w[c] * (lse - x[c]).
@@ -216,13 +221,25 @@ int32_t forward(const dt_stream* stream, const calls::CrossEntropy& call) {
   return DT_KERNEL_OK;
 }
 
+// By what exp(x - lse) is multiplied to be the softmax: 1, but for the digits that a large lse
+// lacks.
+template <class T>
+T missing_factor(const Loss<T>& loss, const T* x, T lse) {
+  constexpr T kLarge = 64;  // below, lse has all digits that the softmax of floats shows
+  if (lse < kLarge && lse > -kLarge) return T(1);
+  if (loss.cut.places == 1) return static_cast<T>(1 / sum_of_exp(x, lse, loss.classes));
+  double sum = 0;
+  for (int64_t c = 0; c < loss.classes; ++c) sum += math::exp(x[c * loss.cut.places] - lse);
+  return static_cast<T>(1 / sum);
+}
+
 // gx[c] = g * (softmax[c] * (the sum of the row's weights) - s / K * w[c] - (1 - s) * w[t] * [c ==
 // t]).
 template <class T>
 void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t target) {
   const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
-  const T total = g * (sharp + uniform * loss.total_weight);
+  const T total = g * (sharp + uniform * loss.total_weight) * missing_factor(loss, x, lse);
   const T each = uniform == T(0) ? T(0) : g * uniform;  // also where g is infinite
   for (int64_t first = 0; first < loss.classes; first += kTile) {
     const int64_t end = min(loss.classes, first + kTile);
@@ -287,7 +304,7 @@ void places_backward(const calls::CrossEntropyBackward& call, const Loss<T>& los
     const T share =
         (T(1) - loss.smoothing) * (counts[j] != T(0) ? loss.weight_of(loss.target_of(r)) : T(0));
     sharp[j] = slope * share;
-    total[j] = slope * (share + uniform * loss.total_weight);
+    total[j] = slope * (share + uniform * loss.total_weight) * missing_factor(loss, x + j, lse[j]);
     each[j] = uniform == T(0) ? T(0) : slope * uniform;
   }
   for (int64_t c = 0; c < loss.classes; ++c) {

@@ -142,8 +142,15 @@ static void test_sizes_near_the_end(void) {
   }
 }
 
+/* What a number is divided by: the processor would end the process. */
+static void test_divisors(void) {
+  dt_module** const group_norm = (dt_module**)&out.pointer[0];
+  EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(0, 3, NULL, group_norm));
+}
+
 int main(void) {
   misuse_begin();
+  test_divisors();
   test_missing_state();
   test_sizes_near_the_end();
   test_tensor_read();

@@ -122,12 +122,18 @@ def test_gradients_of_3d_input(both, same):
         ("BatchNorm1d", (3,), "expected 2D or 3D input"),
         ("BatchNorm1d", (2, 3, 4, 5), "expected 2D or 3D input"),
         ("BatchNorm2d", (2, 3, 4), "expected 4D input"),
+        ("InstanceNorm1d", (4, 5), r"size at dim=0 to match num_features \(3\), but got: 4\."),
+        (
+            "InstanceNorm2d",
+            (2, 1, 4, 5),
+            r"size at dim=1 to match num_features \(3\), but got: 1\.",
+        ),
     ],
 )
 def test_refused_inputs(kind, shape, message, both):
     def run(t):
         with pytest.raises(ValueError, match=message):
-            getattr(t.nn, kind)(3)(t.zeros(shape))
+            getattr(t.nn, kind)(3, affine=True)(t.zeros(shape))
 
     both(run)
 

@@ -1,4 +1,5 @@
-"""cross_entropy of images: the kernel goes along the planes, in tiles of places. Against PyTorch in float64."""
+"""cross_entropy of images, where the kernel goes along the planes in tiles of places, and of large logits. Against
+PyTorch in float64."""
 
 import dumbtorch as dt
 import numpy as np
@@ -133,3 +134,14 @@ def test_many_classes():
             for t, a in ((dt, x), (torch, x.astype(np.float64)))
         ]
         np.testing.assert_allclose(found[0].numpy(), found[1].numpy(), rtol=3e-7)
+
+
+@pytest.mark.parametrize("settings", SETTINGS[:4])
+@pytest.mark.parametrize("sizes", [(3, 4), (2, 1500), (2, 3, 40)])
+@pytest.mark.parametrize("offset", [1e5, -3e6])
+def test_gradients_of_large_logits(offset, sizes, settings):
+    """The logarithm of their sum of exponentials has few digits behind the point."""
+    x, *others = operands(sizes, "float32")
+    given = (x.round() + np.float32(offset), *others)
+    ours, theirs = (run(t, given, settings, d) for t, d in ((dt, "float32"), (torch, "float64")))
+    assert_alike(ours[1:], theirs[1:], 1e-5)

@@ -144,6 +144,13 @@ def test_what_is_no_table(table, text, words):
         table(text)
 
 
+@pytest.mark.parametrize("one_hot", [False, True])
+@pytest.mark.parametrize("word", [b"\xff", b"x\0y", b"\xed\xa0\x80"])
+def test_words_that_are_no_text(table, word, one_hot):
+    with pytest.raises(OSError, match="no text in UTF-8"):
+        table(b"a,b\n1," + word + b"\n", categories=["b"], one_hot=one_hot)
+
+
 def test_wrong_arguments(table):
     with pytest.raises(IndexError, match="does not contain column 'd'"):
         table(TEXT, ["d"])

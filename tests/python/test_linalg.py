@@ -312,6 +312,27 @@ def test_gradient_of_a_singular_determinant():
     np.testing.assert_allclose(g.numpy(), cofactors, atol=1e-12)
 
 
+@pytest.mark.parametrize("way", ["values", "vectors", "both"])
+def test_gradients_of_a_spectrum_are_symmetric(way):
+    """Also where nothing on the way to the matrix makes them so."""
+    torch = pytest.importorskip("torch")
+    matrix = np.random.default_rng(1).standard_normal((2, 4, 4))  # whose upper triangle is not read
+    weight = np.arange(16.0).reshape(4, 4)
+
+    def found(t):
+        x, weights = t.tensor(matrix, requires_grad=True), t.tensor(weight)
+        values, vectors = t.linalg.eigh(x)
+        y = 0 if way == "vectors" else values.exp().sum()
+        y = y if way == "values" else y + (vectors**2 * weights).sum()
+        (first,) = t.autograd.grad(y, x, create_graph=True)
+        return first, *t.autograd.grad((first * weights).sum(), x)
+
+    for ours, theirs in zip(found(dt), found(torch), strict=True):
+        np.testing.assert_allclose(
+            ours.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-9
+        )
+
+
 @pytest.mark.parametrize("sizes", [(0, 3), (3, 0), (2, 0, 3), (2, 3, 0), (0, 2, 3), (0, 0)])
 def test_strides_of_nothing(sizes):
     torch = pytest.importorskip("torch")

@@ -282,6 +282,17 @@ def test_gradient_by_cells(both, same):
     same(*both(run), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("layers", [0, -1, 2**62])
+@pytest.mark.parametrize("kind", ["rnn_relu", "gru", "lstm"])
+def test_no_layers(kind, layers, torch):
+    """There is nothing among which weights could be divided."""
+    for t in (dt, torch):
+        x, h = t.ones(2, 1, 3), t.ones(0, 1, 3)
+        with pytest.raises(RuntimeError):
+            state = (h, h) if kind == "lstm" else h
+            getattr(t, kind)(x, state, [], False, layers, 0.0, False, True, False)
+
+
 def test_what_layers_remember(torch):
     for t in (dt, torch):
         layer = t.nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2)

@@ -89,6 +89,16 @@ def test_sizes_and_numbers_that_overflow(torch, call):
             call(t)
 
 
+def test_more_parts_than_memory_could_hold():
+    for call in (
+        lambda: dt.zeros(0, 2).vsplit(2**62),
+        lambda: dt.zeros(2, 2).tensor_split(2**62),
+        lambda: dt.zeros(0, 2**62).unbind(1),
+    ):
+        with pytest.raises(dt.OutOfMemoryError, match="out of memory"):
+            call()
+
+
 def test_sizes_beyond_int64_of_tensors_without_elements():
     """Their strides overflow, which is nobody's business."""
     x = dt.zeros(0, 2**62, 2**62)

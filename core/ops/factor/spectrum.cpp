@@ -23,14 +23,16 @@ Tensor differences(const Tensor& s, double diagonal) {
   return add(sub(unsqueeze(s, -2), unsqueeze(s, -1)), mul(one, diagonal));
 }
 
-// gA = V (diag(gL) + (V^T gV) / E) V^T, with E_ij = l_j - l_i and nothing on the diagonal.
-// (Giles 2008.)
+Tensor skew(const Tensor& x) {
+  return sub(x, turned(x));
+}
+
+// gA = V (diag(gL) + skew(V^T gV) / 2E) V^T, with E_ij = l_j - l_i: what it takes of V^T gV is how
+// V can turn, so that gA is symmetric. (Giles 2008.)
 Tensor eigh_gradient(const Tensor& w, const Tensor& v, const Tensor& g_w, const Tensor& g_v) {
   Tensor inner;
   if (g_v.defined()) {
-    const Tensor all = matmul(turned(v), g_v);
-    const Tensor rest = sub(all, diag_embed(diagonal(all, 0, -2, -1)));
-    inner = div(rest, differences(w, 1));
+    inner = div(skew(matmul(turned(v), g_v)), mul(differences(w, 1), 2));
   }
   if (g_w.defined()) {
     const Tensor own = diag_embed(g_w);
@@ -70,10 +72,6 @@ Eigen eigen(const Tensor& A, const std::string& UPLO, bool wants_vectors) {
 }
 
 // ---- singular values
-
-Tensor skew(const Tensor& x) {
-  return sub(x, turned(x));
-}
 
 // What a gradient of vectors says outside of the space that they span.
 Tensor outside(const Tensor& g, const Tensor& vectors) {

@@ -143,9 +143,10 @@ Tensor embedding_bag(const Tensor& input, const Tensor& weight, const Tensor& of
              padding_idx);
   if (max_norm) limit_norms(weight, rows, *max_norm, norm_type);
   const int64_t bags = begins.numel() - (include_last_offset && !is_matrix ? 1 : 0);
-  const Tensor factors = per_sample_weights.defined()
-                             ? contiguous(reshape(per_sample_weights, {input.numel()}))
-                             : Tensor();
+  // Not a view of a vector: one that comes to require grad has a say in a gradient with a graph.
+  const Tensor line = is_matrix && per_sample_weights.defined() ? reshape(per_sample_weights, {-1})
+                                                                : per_sample_weights;
+  const Tensor factors = line.defined() ? contiguous(line) : line;
   return sum_bags(weight, rows, begins, bags, factors,
                   {mode == "mean", mode == "max", scale_grad_by_freq,
                    padding_row(padding_idx, weight.size(0))});

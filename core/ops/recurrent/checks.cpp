@@ -60,6 +60,12 @@ void check_batch_sizes(const Tensor& data, IntList batch_sizes) {
            data.size(0), " rows");
 }
 
+void check_layer_count(int64_t layers) {
+  DT_CHECK(layers > 0, kRuntimeError, "num_layers must be greater than zero");
+  // Before it is multiplied.
+  DT_CHECK(layers <= INT32_MAX, kRuntimeError, "num_layers is too large, got ", layers);
+}
+
 void check_weight_count(int64_t given, int64_t least, int64_t most) {
   DT_CHECK(given == least || given == most, kRuntimeError, "expected ", least, " weights",
            most == least ? "" : text(", or ", most, " with projections"), ", got ", given);

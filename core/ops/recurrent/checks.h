@@ -15,6 +15,7 @@ void check_packed(const Tensor& data, const Tensor& batch_sizes);
 void check_batch_sizes(const Tensor& data, IntList batch_sizes);
 
 // So many weights as layers need: either `least`, or `most` where there are projections.
+void check_layer_count(int64_t layers);
 void check_weight_count(int64_t given, int64_t least, int64_t most);
 // Those of one direction belong together.
 void check_weights(Recurrence kind, const RecurrentWeights& weights);

@@ -27,6 +27,7 @@ struct RecurrentSettings {
 std::vector<RecurrentWeights> sort_weights(const RecurrentSettings& s, TensorList params) {
   const int64_t plain = s.has_biases ? 4 : 2;
   const bool may_project = s.kind == Recurrence::kLstm;
+  check_layer_count(s.num_layers);
   check_weight_count(params.size(), s.passes() * plain, s.passes() * (plain + may_project));
   const int64_t each = params.size() / s.passes();
   std::vector<RecurrentWeights> sorted;

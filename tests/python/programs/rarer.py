@@ -7,6 +7,7 @@ from .fitting import FINITE
 from .layers import FILL, layer_and_shape
 from .leaves import FLOATS
 from .program import Program
+from .rules_order import is_distinct
 from .statements import use_module
 
 # ---- LBFGS
@@ -96,8 +97,9 @@ def written_results(p: Program) -> None:
 
     def fits(x) -> bool:
         plain = x.is_floating_point() and not x.requires_grad
-        distinct = x.unique().numel() == x.numel()  # which of equal ones is chosen is no promise
-        return plain and x.dim() > 1 and x.numel() > 0 and distinct and bool(x.isfinite().all())
+        return (
+            plain and x.dim() > 1 and x.numel() > 0 and is_distinct(x) and bool(x.isfinite().all())
+        )
 
     x = p.existing(fits)
     kind = str(p.value(x).dtype).removeprefix("torch.")

@@ -234,6 +234,13 @@ m2 = t.nn.BatchNorm1d(3)
 m2.running_var = None
 x5 = m2.eval()(x1)
 """,
+    "weights of samples that come to require grad": """
+x1, x2 = t.tensor([[0.5], [2.0]], requires_grad=True), t.tensor([3.0, 5.0])
+x3 = t.nn.functional.embedding_bag(t.tensor([1, 1]), x1, t.tensor([0]), mode="sum", per_sample_weights=x2)
+x2.requires_grad_()
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x4.square().sum().backward()
+""",
     "BatchNorm that stops to keep track": """
 x1 = t.arange(12.0).reshape(4, 3)
 m1 = t.nn.BatchNorm1d(3)

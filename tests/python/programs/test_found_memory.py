@@ -410,6 +410,11 @@ x1.mean().backward()
 o1 = t.optim.Adafactor([x1])
 o1.step()
 """,
+    "remainders in windows, by themselves": """
+x1 = t.tensor([[2.75]]).expand((1, 4)).fix()
+x2 = x1.unfold(1, 3, 1)
+x2.fmod_(x2)
+""",
     "remainders by what lies beside 0": """
 x1 = t.tensor([0.0] * 8 + [-0.5], dtype=t.float64)
 x2 = t.nn.functional.relu(x1)

@@ -19,6 +19,7 @@ from programs.compare import Difference, Settings, compare  # noqa: E402
 from programs.generate import STATEMENTS, generate  # noqa: E402
 from programs.program import Program, Refused  # noqa: E402
 from programs.reduce import reduce  # noqa: E402
+from programs.rules_order import is_distinct  # noqa: E402
 from programs.schema import ROOT  # noqa: E402
 
 # ---- the generator
@@ -60,6 +61,23 @@ def test_what_an_older_pytorch_lacks_is_not_written(text, monkeypatch):
     assert text in written()
     monkeypatch.setattr(program, "is_older", lambda torch: True)
     assert text not in written()
+
+
+def test_what_rounding_leaves_has_no_order():
+    for values in (
+        [1e-17, 2e-17],
+        [1.0, 1.0],
+        [torch.inf, torch.inf],
+        [torch.nan, 1.0],
+        [1e30, 1e20, 1.0],
+    ):
+        assert not is_distinct(torch.tensor(values))
+    for x in (
+        torch.tensor([1.0, -torch.inf, 0.5]),
+        torch.tensor([2**53, 2**53 + 1]),
+        torch.zeros(0),
+    ):
+        assert is_distinct(x)
 
 
 def test_a_block_of_which_everything_is_refused_is_not_written():

@@ -155,6 +155,12 @@ def fuzz(folder: Path, seed: int, count: int) -> dict:
         for c in arrays(folder):
             out.writestr(f"{len(c)}.npy", c)
     cases += [("npz", npz, packed.getvalue(), EXPECTED)]
+    table, words = (
+        b'a,b\n1,x\n"2",-3e5\n,"y ""z"", "\n',
+        {"categories": ["b", "a"], "one_hot": True},
+    )
+    csv = from_path(lambda path: dt.utils.data.read_csv(path, **words))
+    cases += [("csv", csv, table, (*EXPECTED, IndexError))]
     for name, read, content, expected in cases:
         assert attempt(read, content, expected) == "read", name
         for changed in mutations(content, chance, count):

@@ -18,7 +18,7 @@ def test_thousands_of_damaged_files(python, tmp_path, seed):
     code = "import runpy, sys; sys.argv[0:1] = []; runpy.run_path(sys.argv[0], run_name='__main__')"
     seen = json.loads(python(code, HERE / "hostile.py", tmp_path, seed, 400))
     for kind in ("idx", "gzip", "in gzip", "safetensors", "checkpoint", "core", "pickle", "core pickle",
-                 "legacy", "npy", "npz"):  # fmt: skip
+                 "legacy", "npy", "npz", "csv"):  # fmt: skip
         assert seen[f"{kind} refused"] > 300, seen
 
 

@@ -812,6 +812,8 @@ class InstanceNorm1d(Module):
         b = self._buffers
         if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
             raise ValueError("expected 2D or 3D input")
+        if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1) == _ops.tensor_size(weight, 0))):
+            raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
     def extra_repr(self):
@@ -870,6 +872,8 @@ class InstanceNorm2d(Module):
         b = self._buffers
         if not ((_ops.tensor_dim(input) == 3) or (_ops.tensor_dim(input) == 4)):
             raise ValueError("expected 3D or 4D input")
+        if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1) == _ops.tensor_size(weight, 0))):
+            raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
     def extra_repr(self):
@@ -928,6 +932,8 @@ class InstanceNorm3d(Module):
         b = self._buffers
         if not ((_ops.tensor_dim(input) == 4) or (_ops.tensor_dim(input) == 5)):
             raise ValueError("expected 4D or 5D input")
+        if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1) == _ops.tensor_size(weight, 0))):
+            raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
 
     def extra_repr(self):
