@@ -45,6 +45,16 @@ def _(c: Case) -> bool:
     return products and len(kept) > 0
 
 
+# Targets of positions in another order: PyTorch keeps a copy.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    if not c.only_ours_raises(CHANGED):
+        return False
+    calls = [s for s in c.history.split("\n") if re.search(r"nll_loss\(|NLLLoss\(", s)]
+    copied = [x for x in c.named("\n".join(calls)) if x.dim() > 1 and not x.is_contiguous()]
+    return any(x._version and names_changed(c.difference.ours, x) for x in copied)
+
+
 # Steps of these are written in another way: a factor that was written stands in one of ours alone, or of PyTorch's.
 @documented(KEEPS)
 def _(c: Case) -> bool:

@@ -107,15 +107,17 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
 
 
-# Of convolutions and maxima of volumes: ours is row-major.
+# Of convolutions, maxima and norms of volumes: ours is row-major.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    calls = r"(conv(_transpose)?|Conv(Transpose)?|max_pool|MaxPool)3d(_with_indices)?\("
-    volumes = re.search(calls, c.called) is not None
+    calls = r"(conv(_transpose)?|Conv(Transpose)?|max_pool|MaxPool|BatchNorm)3d(_with_indices)?\("
+    volumes = re.search(rf"{calls}|\bbatch_norm\(", c.called) is not None
     if c.aspect != "strides" or not volumes or not isinstance(c.theirs, torch.Tensor):
         return False
     theirs = c.theirs.detach()
     theirs = theirs if theirs.dim() == 5 else theirs.unsqueeze(0)
+    if theirs.dim() != 5:
+        return False
     last = theirs.is_contiguous(memory_format=torch.channels_last_3d)
     return last and c.difference.ours == str(strides(c.theirs.detach().contiguous()))
 

@@ -101,6 +101,25 @@ x5 = t.nn.functional.max_pool1d(x1.clone().requires_grad_(), 2)
 x6 = t.nn.functional.conv1d(x1, t.ones(3, 4, 2))
 x7 = t.nn.functional.conv_transpose1d(x1, t.ones(4, 3, 2))
 """,
+    "volumes of a batch of one whose channels lie last, and are normalised": """
+m1 = t.nn.BatchNorm3d(4)
+x1 = t.arange(32).to(t.float32).reshape((2, 2, 1, 2, 4)).permute((2, 4, 0, 1, 3))
+x2 = m1(x1)
+""",
+    "what a product forwards used was written": """
+x1 = t.tensor([[0.0]])
+x2 = t.tensor([[0.0]], requires_grad=True)
+x3 = t.func.jvp(lambda a, b: a * b, (x1[0], x2[0]), (x2[0], x1[0]))[1]
+x1.copy_(x2)
+t.autograd.backward([x3])
+""",
+    "targets of positions in another order were written": """
+x1 = t.arange(12).to(t.float32).reshape((6, 1, 2))[1:].requires_grad_()
+x2 = t.zeros(5, 2, 2, dtype=t.int64)[..., 0]
+x3 = t.nn.functional.nll_loss(x1, x2)
+x2.cumsum_(0)
+x3.backward()
+""",
     "parts of numbers keep their order": """
 x1, x2 = t.frexp(t.tensor([[0.5, 3.0, t.inf], [0.0, -2.0, 7.5]]).t())
 """,
