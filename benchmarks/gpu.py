@@ -428,18 +428,8 @@ def breadth_rows():
     yield from linear_cross_entropy_rows()
 
 
-# What is put in order, at sizes of which one is odd; the target is a ratio.
-ORDERED = (
-    ("sort", ((1 << 24,), (9_999_999,), (4096, 4097)), lambda x: x.sort(), 1),
-    ("unique", ((1 << 24,), (9_999_999,), (1 << 20,)), lambda x: (x * 1e6).int().unique(), 1),
-    ("topk 50", ((256, 50257), (33, 50001), (1, 50000)), lambda x: x.topk(50), 5),
-    ("median of rows", ((256, 50257), (999, 10001), (8192, 1024)), lambda x: x.median(-1), 4),
-    ("median", ((1 << 24,), (9_999_999,), (1 << 20,)), lambda x: x.median(), 4),
-)
-
-
 def ordered_rows():
-    for work, sizes, f, target in ORDERED:
+    for work, sizes, f, target in breadth.ORDERED:
         for size in sizes:
             x = {t: t.randn(*size, device="cuda") for t in (dumbtorch, torch)}
             ours, theirs = on_both(lambda t, f=f, x=x: lambda: f(x[t]))

@@ -141,6 +141,16 @@ CASES = (
 )  # fmt: skip
 
 
+# What is put in order on a GPU: sizes of which one is odd, the work, a ratio. sorting.py has the CPU's.
+ORDERED = (
+    ("sort", ((1 << 24,), (9_999_999,), (4096, 4097)), lambda x: x.sort(), 1),
+    ("unique", ((1 << 24,), (9_999_999,), (1 << 20,)), lambda x: (x * 1e6).int().unique(), 1),
+    ("topk 50", ((256, 50257), (33, 50001), (1, 50000)), lambda x: x.topk(50), 5),
+    ("median of rows", ((256, 50257), (999, 10001), (8192, 1024)), lambda x: x.median(-1), 4),
+    ("median", ((1 << 24,), (9_999_999,), (1 << 20,)), lambda x: x.median(), 4),
+)
+
+
 def rows(dumbtorch, torch) -> list[Row]:
     result = []
     for case in CASES:
