@@ -65,10 +65,11 @@ class Conv1d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension, or 'valid', or
+            'same'.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -146,10 +147,11 @@ class Conv2d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension, or 'valid', or
+            'same'.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -227,10 +229,11 @@ class Conv3d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension, or 'valid', or
+            'same'.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -308,13 +311,13 @@ class ConvTranspose1d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -386,13 +389,13 @@ class ConvTranspose2d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -464,13 +467,13 @@ class ConvTranspose3d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -2493,10 +2496,10 @@ class MaxPool1d(Module):
     functional.max_pool1d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         return_indices: Give back (maxima, where they are) instead.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2523,10 +2526,10 @@ class MaxPool2d(Module):
     functional.max_pool2d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         return_indices: Give back (maxima, where they are) instead.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2553,10 +2556,10 @@ class MaxPool3d(Module):
     functional.max_pool3d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         return_indices: Give back (maxima, where they are) instead.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2583,9 +2586,9 @@ class MaxUnpool1d(Module):
     as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
     """
 
     def __init__(self, kernel_size, stride=None, padding=0):
@@ -2611,9 +2614,9 @@ class MaxUnpool2d(Module):
     MaxPool2d as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
     """
 
     def __init__(self, kernel_size, stride=None, padding=0):
@@ -2639,9 +2642,9 @@ class MaxUnpool3d(Module):
     undoes MaxPool3d as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
     """
 
     def __init__(self, kernel_size, stride=None, padding=0):
@@ -2667,7 +2670,7 @@ class FractionalMaxPool2d(Module):
     without the batch.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         output_size: How many windows there are, for each spatial dimension.
         output_ratio: The sizes of the result over those of the input, instead; one number
             stands for all of them.
@@ -2702,7 +2705,7 @@ class FractionalMaxPool3d(Module):
     width], or without the batch.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         output_size: How many windows there are, for each spatial dimension.
         output_ratio: The sizes of the result over those of the input, instead; one number
             stands for all of them.
@@ -2737,9 +2740,9 @@ class AvgPool1d(Module):
     functional.avg_pool1d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
     """
@@ -2769,9 +2772,9 @@ class AvgPool2d(Module):
     functional.avg_pool2d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
@@ -2799,9 +2802,9 @@ class AvgPool3d(Module):
     functional.avg_pool3d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
@@ -2869,7 +2872,7 @@ class LPPool1d(Module):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2934,7 +2937,7 @@ class LPPool2d(Module):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2999,7 +3002,7 @@ class LPPool3d(Module):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
     """
