@@ -38,6 +38,7 @@ help:
 	@echo "make demo      build, and train a CNN on Fashion-MNIST (once built, a minute)"
 	@echo "make test      build, and run the whole test suite (TORCH=0 leaves PyTorch out)"
 	@echo "make build     build/libdumbtorch.so, and .venv/bin/python with 'import dumbtorch'"
+	@echo "make setup-tests  pytest, PyTorch and what else tests need, into .venv"
 	@echo "make bench     dumbtorch against PyTorch, interleaved"
 	@echo "make lint      the rules of the house; make format applies what can be applied"
 	@echo "make clang     core, the C API and the kernels compile with clang, as plain C++17"

@@ -27,11 +27,15 @@ _WAITS = ("", "device", "file", "thread")
 
 def check(schema: Schema) -> None:
     dtypes.check(schema)
+    # Before the functions that are made of them.
+    for table, kind in ((schema.layers, "layer"), (schema.networks, "network")):
+        for row in table.values():
+            _documented(f"[{kind}.{row.name}]", row.doc)
     for f in schema.functions.values():
         where = f"{f.file}.toml: [fn.{f.name}]"
         _kinds(where, f.args, ARGUMENT_KINDS)
         _kinds(where, f.results, RESULT_KINDS)
-        _documented(where, f.doc, f.args if f.public else ())
+        _documented(where, f.doc)
         _defaults(where, f.args, schema)
         _levels(where, f.since, (*f.args, *f.results), schema)
         if f.inplace_argument and f.name + "_" not in schema.functions:
@@ -51,7 +55,7 @@ def check(schema: Schema) -> None:
     for o in schema.options.values():
         where = f"[options.{o.name}]"
         _kinds(where, o.fields, FIELD_KINDS)
-        _documented(where, o.doc, o.fields)
+        _documented(where, o.doc)
         _defaults(where, o.fields, schema)
         _levels(where, o.since, (), schema)
         for field in o.fields:
@@ -60,12 +64,8 @@ def check(schema: Schema) -> None:
         where = f"[callback.{c.name}]"
         _kinds(where, c.args, ARGUMENT_KINDS)
         _kinds(where, c.results, RESULT_KINDS)
-        _documented(where, c.doc, c.args)
+        _documented(where, c.doc)
         _levels(where, c.since, (*c.args, *c.results), schema)
-    for layer in schema.layers.values():
-        _documented(f"[layer.{layer.name}]", layer.doc, layer.python.args)
-    for network in schema.networks.values():
-        _documented(f"[network.{network.name}]", network.doc, network.args)
     networks.check(schema)
     for e in schema.enums.values():
         _enum(f"[enum.{e.name}]", e, schema)
@@ -73,9 +73,9 @@ def check(schema: Schema) -> None:
         _levels(f"[handle.{h.name}]", h.since, (), schema)
     for table, kind in ((schema.handles, "handle"), (schema.kernels, "kernel")):
         for row in table.values():
-            _documented(f"[{kind}.{row.name}]", row.doc, ())
+            _documented(f"[{kind}.{row.name}]", row.doc)
     for c in schema.c_functions.values():
-        _documented(f"[c.{c.name}]", c.doc, ())
+        _documented(f"[c.{c.name}]", c.doc)
         _levels(f"[c.{c.name}]", c.since, (), schema)
         if c.name in schema.functions:
             raise SchemaError(f"[c.{c.name}]: the name is taken by [fn.{c.name}]")
@@ -123,7 +123,9 @@ def _enum(where: str, e: Enum, schema: Schema) -> None:
     numbers = sorted([*(v.number for v in e.values), *e.reserved])
     if numbers != list(range(1, len(numbers) + 1)):
         raise SchemaError(f"{where}: numbers are 1, 2, 3, ...; gaps are listed in 'reserved'")
-    _documented(where, e.doc, e.values)
+    _documented(where, e.doc)
+    for value in e.values:
+        _documented(f"{where}: '{value.name}'", value.doc)
     for since in (e.since, *(v.since for v in e.values)):
         _levels(where, since, (), schema)
     if any(v.since < e.since for v in e.values):
@@ -168,12 +170,9 @@ def _kinds(where: str, args: tuple[Argument, ...], allowed: tuple[str, ...]) -> 
             raise SchemaError(f"{where}: '{a.name}': kind '{a.kind.key}' is not in the alphabet")
 
 
-def _documented(where: str, doc: str, parts) -> None:
+def _documented(where: str, doc: str) -> None:
     if not doc.strip():
         raise SchemaError(f"{where}: doc is missing")
-    for part in parts:
-        if not part.doc.strip():
-            raise SchemaError(f"{where}: '{part.name}' has no documentation")
 
 
 def _defaults(where: str, args: tuple[Argument, ...], schema: Schema) -> None:

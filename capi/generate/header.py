@@ -27,12 +27,12 @@ _TOP = f"""\
  *   alone; of a handle that is not good it tells the log (dt_set_log).
  * - Kinds: truth values are int32_t. A list is a pointer and a count. A scalar is (kind, i, f): i
  *   holds bools and integers, f real numbers. An operand is a tensor, or NULL and a scalar. A device
- *   is (type, index).
+ *   is (type, index); the index -1 stands for the current GPU.
  * - What is absent is 0 or NULL, in all parameters of the argument; an optional number is therefore
  *   a pointer, and an empty list that is given has a pointer. In an options struct 0 is absent or
  *   the default, but for numbers that have another default: start from its _INIT macro, or from
  *   dt_KIND_options_init().
- * - A list that comes out as int64_t writes at most `capacity` numbers and says how many there are.
+ * - A list of numbers that comes out writes at most `capacity` of them and says how many there are.
  * - A callback is (function, user_data, drop). user_data belongs to the library from the call on,
  *   also if the call fails; drop(user_data) runs once when it is no longer needed. Both run only on
  *   threads that are inside a call of this API. A callback's handles belong to the library; what it

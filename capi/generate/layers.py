@@ -54,7 +54,8 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
     refuse_keys(row, _KEYS)
     shared = file.get("args", {})
     all_args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
-    inputs = signature.parse_arguments(row.get("inputs", "input: tensor"), names)
+    given = "" if "header" in row else "input: tensor"  # a class by hand says itself what it takes
+    inputs = signature.parse_arguments(row.get("inputs", given), names)
     of_inputs = {a.name for a in inputs} - {a.name for a in all_args}
     docs = row.get("args", {})
     all_args = document(all_args, {n: d for n, d in docs.items() if n not in of_inputs}, shared)

@@ -87,11 +87,10 @@ def _parse_setting(text: str, docs: dict, since: int) -> Setting:
     text, _, level = text.partition(" since ")
     since = int(level or since)
     name, _, default = (word.strip() for word in text.partition("="))
-    if name not in docs:
-        raise SchemaError(f"'{name}' has no documentation")
+    doc = signature.sentence_of(name, docs)
     if default in ("true", "false"):
-        return Setting(name, True, default == "true", docs[name], since)
-    return Setting(name, False, float(default), docs[name], since)
+        return Setting(name, True, default == "true", doc, since)
+    return Setting(name, False, float(default), doc, since)
 
 
 def _check(o: Optimizer) -> None:

@@ -141,7 +141,9 @@ def _document(args, docs: dict, shared: dict) -> tuple[Argument, ...]:
     unused = set(docs) - {a.name for a in args}
     if unused:
         raise SchemaError(f"args documents '{unused.pop()}', which is no argument")
-    return tuple(dataclasses.replace(a, doc=docs.get(a.name, shared.get(a.name, ""))) for a in args)
+    return tuple(
+        dataclasses.replace(a, doc=signature.sentence_of(a.name, shared | docs)) for a in args
+    )
 
 
 def _parse_enum(schema, names, stem, file, name, row) -> None:
@@ -256,8 +258,9 @@ def _call_number(text: str, kind: str, names) -> CallNumber:
 def _parse_function(schema, names, stem, file, name, row) -> None:
     _refuse_unknown(row, _FUNCTION_KEYS)
     row = _Row({**file.get("defaults", {}), **row})
-    args, results, inplace = signature.parse_signature(row["sig"], names)
-    all_args = _document(args, row.get("args", {}), file.get("args", {}))
+    all_args, results, inplace = signature.parse_signature(row["sig"], names)
+    if row.get("public", True):
+        all_args = _document(all_args, row.get("args", {}), file.get("args", {}))
     args = _of_every_language(all_args)
     method, method_name = _method(schema, name, row, args)
     function = Function(

@@ -122,6 +122,13 @@ def parse_arguments(text: str, names: Names) -> tuple[Argument, ...]:
     return tuple(args)
 
 
+def sentence_of(name: str, docs: dict) -> str:
+    """What an argument's row, or [args] of its file, says of it."""
+    if not docs.get(name, "").strip():
+        raise SchemaError(f"'{name}' has no documentation: add args.{name} = \"...\"")
+    return docs[name]
+
+
 def parse_signature(text: str, names: Names):
     """(arguments, results, in place) of "(arguments) -> results"."""
     match = re.fullmatch(r"\s*\((.*)\)\s*->\s*(.+?)\s*", text, re.DOTALL)

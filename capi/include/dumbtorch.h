@@ -14,12 +14,12 @@
  *   alone; of a handle that is not good it tells the log (dt_set_log).
  * - Kinds: truth values are int32_t. A list is a pointer and a count. A scalar is (kind, i, f): i
  *   holds bools and integers, f real numbers. An operand is a tensor, or NULL and a scalar. A device
- *   is (type, index).
+ *   is (type, index); the index -1 stands for the current GPU.
  * - What is absent is 0 or NULL, in all parameters of the argument; an optional number is therefore
  *   a pointer, and an empty list that is given has a pointer. In an options struct 0 is absent or
  *   the default, but for numbers that have another default: start from its _INIT macro, or from
  *   dt_KIND_options_init().
- * - A list that comes out as int64_t writes at most `capacity` numbers and says how many there are.
+ * - A list of numbers that comes out writes at most `capacity` of them and says how many there are.
  * - A callback is (function, user_data, drop). user_data belongs to the library from the call on,
  *   also if the call fails; drop(user_data) runs once when it is no longer needed. Both run only on
  *   threads that are inside a call of this API. A callback's handles belong to the library; what it
@@ -400,11 +400,11 @@ DT_MUST_CHECK DT_API dt_status dt_nn_linear_options_init(
  * Start from DT_NN_CONV1D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv1d_options {
   int64_t struct_size;
-  const int64_t *stride; /**< Step of the window: height, width. Default: [1]. */
+  const int64_t *stride; /**< Step of the window, for each spatial dimension. Default: [1]. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0]. */
   int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1]. */
   int64_t dilation_n;
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
@@ -424,11 +424,11 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv1d_options_init(
  * Start from DT_NN_CONV2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv2d_options {
   int64_t struct_size;
-  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1]. */
+  const int64_t *stride; /**< Step of the window, for each spatial dimension. Default: [1, 1]. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0]. */
   int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1, 1]. */
   int64_t dilation_n;
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
@@ -448,11 +448,11 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv2d_options_init(
  * Start from DT_NN_CONV3D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv3d_options {
   int64_t struct_size;
-  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1, 1]. */
+  const int64_t *stride; /**< Step of the window, for each spatial dimension. Default: [1, 1, 1]. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0, 0]. */
   int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1, 1, 1]. */
   int64_t dilation_n;
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
@@ -472,7 +472,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv3d_options_init(
  * Start from DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv_transpose1d_options {
   int64_t struct_size;
-  const int64_t *stride; /**< Step of the window: height, width. Default: [1]. */
+  const int64_t *stride; /**< Step of the window, for each spatial dimension. Default: [1]. */
   int64_t stride_n;
   const int64_t *padding; /**< What is left out of the output at both ends. Default: [0]. */
   int64_t padding_n;
@@ -481,7 +481,7 @@ typedef struct dt_nn_conv_transpose1d_options {
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   int32_t reserved1; /**< Must be 0. */
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1]. */
   int64_t dilation_n;
   const char *padding_mode; /**< Must be zeros. Default: zeros. */
   dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
@@ -498,7 +498,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose1d_options_init(
  * Start from DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv_transpose2d_options {
   int64_t struct_size;
-  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1]. */
+  const int64_t *stride; /**< Step of the window, for each spatial dimension. Default: [1, 1]. */
   int64_t stride_n;
   const int64_t *padding; /**< What is left out of the output at both ends. Default: [0, 0]. */
   int64_t padding_n;
@@ -507,7 +507,7 @@ typedef struct dt_nn_conv_transpose2d_options {
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   int32_t reserved1; /**< Must be 0. */
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1, 1]. */
   int64_t dilation_n;
   const char *padding_mode; /**< Must be zeros. Default: zeros. */
   dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
@@ -524,7 +524,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose2d_options_init(
  * Start from DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv_transpose3d_options {
   int64_t struct_size;
-  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1, 1]. */
+  const int64_t *stride; /**< Step of the window, for each spatial dimension. Default: [1, 1, 1]. */
   int64_t stride_n;
   const int64_t *padding; /**< What is left out of the output at both ends. Default: [0, 0, 0]. */
   int64_t padding_n;
@@ -533,7 +533,7 @@ typedef struct dt_nn_conv_transpose3d_options {
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   int32_t reserved1; /**< Must be 0. */
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1, 1, 1]. */
   int64_t dilation_n;
   const char *padding_mode; /**< Must be zeros. Default: zeros. */
   dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
@@ -1451,9 +1451,9 @@ typedef struct dt_nn_max_pool1d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0]. */
   int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1]. */
   int64_t dilation_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
   int32_t reserved1; /**< Must be 0. */
@@ -1468,9 +1468,9 @@ typedef struct dt_nn_max_pool2d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0]. */
   int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1, 1]. */
   int64_t dilation_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
   int32_t reserved1; /**< Must be 0. */
@@ -1485,9 +1485,9 @@ typedef struct dt_nn_max_pool3d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0, 0]. */
   int64_t padding_n;
-  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
+  const int64_t *dilation; /**< Step between the window's points, for each spatial dimension. Default: [1, 1, 1]. */
   int64_t dilation_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
   int32_t reserved1; /**< Must be 0. */
@@ -1502,7 +1502,7 @@ typedef struct dt_nn_max_unpool1d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0]. */
   int64_t padding_n;
 } dt_nn_max_unpool1d_options;
 #define DT_NN_MAX_UNPOOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool1d_options), NULL, 0, NULL, 0 }
@@ -1515,7 +1515,7 @@ typedef struct dt_nn_max_unpool2d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0]. */
   int64_t padding_n;
 } dt_nn_max_unpool2d_options;
 #define DT_NN_MAX_UNPOOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool2d_options), NULL, 0, NULL, 0 }
@@ -1528,7 +1528,7 @@ typedef struct dt_nn_max_unpool3d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0, 0]. */
   int64_t padding_n;
 } dt_nn_max_unpool3d_options;
 #define DT_NN_MAX_UNPOOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool3d_options), NULL, 0, NULL, 0 }
@@ -1567,7 +1567,7 @@ typedef struct dt_nn_avg_pool1d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0]. */
   int64_t padding_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
   int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
@@ -1582,7 +1582,7 @@ typedef struct dt_nn_avg_pool2d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0]. */
   int64_t padding_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
   int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
@@ -1598,7 +1598,7 @@ typedef struct dt_nn_avg_pool3d_options {
   int64_t struct_size;
   const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
   int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  const int64_t *padding; /**< What is added on both sides, for each spatial dimension. Default: [0, 0, 0]. */
   int64_t padding_n;
   int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
   int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
@@ -2288,7 +2288,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_linear(
  * formulas.
  * @param in_channels Channels of the input.
  * @param out_channels Channels of the output.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: groups must be a positive integer.
@@ -2303,7 +2303,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv1d(
  * has the formulas.
  * @param in_channels Channels of the input.
  * @param out_channels Channels of the output.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: groups must be a positive integer.
@@ -2318,7 +2318,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv2d(
  * functional.conv3d has the formulas.
  * @param in_channels Channels of the input.
  * @param out_channels Channels of the output.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: groups must be a positive integer.
@@ -2333,7 +2333,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv3d(
  * functional.conv_transpose1d has the formulas.
  * @param in_channels Channels of the input.
  * @param out_channels Channels of the output.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: Only "zeros" padding mode is supported for ConvTranspose1d.
@@ -2348,7 +2348,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose1d(
  * functional.conv_transpose2d has the formulas.
  * @param in_channels Channels of the input.
  * @param out_channels Channels of the output.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: Only "zeros" padding mode is supported for ConvTranspose2d.
@@ -2363,7 +2363,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose2d(
  * batch; functional.conv_transpose3d has the formulas.
  * @param in_channels Channels of the input.
  * @param out_channels Channels of the output.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: Only "zeros" padding mode is supported for ConvTranspose3d.
@@ -2908,7 +2908,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_ctc_loss(
 
 /** Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
  * has the output size.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d(
@@ -2917,7 +2917,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d(
 
 /** Maximum of each window of [batch, channels, height, width], or without the batch;
  * functional.max_pool2d has the output size.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d(
@@ -2926,7 +2926,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d(
 
 /** Maximum of each window of [batch, channels, depth, height, width], or without the batch;
  * functional.max_pool3d has the output size.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d(
@@ -2935,7 +2935,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d(
 
 /** The maxima of [batch, channels, length] where they were, among zeros: undoes MaxPool1d as far as
  * can be.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool1d(
@@ -2944,7 +2944,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool1d(
 
 /** The maxima of [batch, channels, height, width] where they were, among zeros: undoes MaxPool2d as
  * far as can be.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool2d(
@@ -2953,7 +2953,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool2d(
 
 /** The maxima of [batch, channels, depth, height, width] where they were, among zeros: undoes
  * MaxPool3d as far as can be.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool3d(
@@ -2962,7 +2962,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool3d(
 
 /** Maximum of windows at pseudo-random distances of [batch, channels, height, width], or without the
  * batch.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: FractionalMaxPool2d requires specifying either an output size, or a pooling
@@ -2975,7 +2975,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool2d(
 
 /** Maximum of windows at pseudo-random distances of [batch, channels, depth, height, width], or
  * without the batch.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module.
  * @throws ValueError: FractionalMaxPool3d requires specifying either an output size, or a pooling
@@ -2988,7 +2988,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_fractional_max_pool3d(
 
 /** Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
  * the output size.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d(
@@ -2997,7 +2997,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d(
 
 /** Mean of each window of [batch, channels, height, width], or without the batch;
  * functional.avg_pool2d has the output size.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d(
@@ -3006,7 +3006,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d(
 
 /** Mean of each window of [batch, channels, depth, height, width], or without the batch;
  * functional.avg_pool3d has the output size.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool3d(
@@ -3028,7 +3028,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool1d(
 
 /** (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
  * @param norm_type The p of the norm.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d(
@@ -3051,7 +3051,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool2d(
 
 /** (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
  * @param norm_type The p of the norm.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d(
@@ -3075,7 +3075,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool3d(
 /** (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
  * batch.
  * @param norm_type The p of the norm.
- * @param kernel_size Height and width of the window.
+ * @param kernel_size Size of the window, for each spatial dimension.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d(

@@ -1,6 +1,8 @@
 """The CNN of the demo, written out by hand; examples/c, cpp and lua hold the same program and print the same losses.
 
 python train_cnn.py [folder with the four IDX files] [steps] [cpu or cuda]
+
+One sees the loss of every tenth step, from 2.3 down to 0.7 after 100 steps of Fashion-MNIST.
 """
 
 import sys

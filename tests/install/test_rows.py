@@ -1,5 +1,6 @@
 """What the generator refuses in a row, with a sentence, instead of printing code that is wrong."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -124,6 +125,25 @@ def test_what_a_row_has_to_have(kind, tmp_path):
     shutil.copytree(ROOT / "capi" / "schema", tmp_path, dirs_exist_ok=True)
     (tmp_path / "more.toml").write_text(f"[{kind}.More]\n")
     with pytest.raises(SchemaError, match=rf"^more.toml: \[{kind}.More\]: '\w+' is missing$"):
+        schema.load(tmp_path)
+
+
+LAYER = """[layer.Siren]
+sig = "(in_features: i64, w0: f64 = 30.0)"
+forward = "sin(input * w0)"
+doc = "A wave."
+"""
+
+
+@pytest.mark.parametrize("missing", ["input", "in_features", "w0"])
+def test_an_argument_without_a_sentence(missing, tmp_path):
+    """The row that a person has written is named, not what is made of it."""
+    shutil.copytree(ROOT / "capi" / "schema", tmp_path, dirs_exist_ok=True)
+    others = {"input", "in_features", "w0"} - {missing}
+    sentences = "".join(f'args.{name} = "A sentence."\n' for name in others)
+    (tmp_path / "more.toml").write_text(LAYER + sentences)
+    said = f"more.toml: [layer.Siren]: '{missing}' has no documentation: add args.{missing} = "
+    with pytest.raises(SchemaError, match="^" + re.escape(said)):
         schema.load(tmp_path)
 
 

@@ -1764,11 +1764,11 @@ struct NnLinearOptions {
 
 // Named arguments of dt_nn_conv1d.
 struct NnConv1dOptions {
-  // Step of the window: height, width.
+  // Step of the window, for each spatial dimension.
   std::vector<int64_t> stride = {1};
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0};
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1};
   // The channels are split into so many groups that do not mix.
   int64_t groups = 1;
@@ -1784,11 +1784,11 @@ struct NnConv1dOptions {
 
 // Named arguments of dt_nn_conv2d.
 struct NnConv2dOptions {
-  // Step of the window: height, width.
+  // Step of the window, for each spatial dimension.
   std::vector<int64_t> stride = {1, 1};
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0};
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1, 1};
   // The channels are split into so many groups that do not mix.
   int64_t groups = 1;
@@ -1804,11 +1804,11 @@ struct NnConv2dOptions {
 
 // Named arguments of dt_nn_conv3d.
 struct NnConv3dOptions {
-  // Step of the window: height, width.
+  // Step of the window, for each spatial dimension.
   std::vector<int64_t> stride = {1, 1, 1};
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0, 0};
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1, 1, 1};
   // The channels are split into so many groups that do not mix.
   int64_t groups = 1;
@@ -1824,7 +1824,7 @@ struct NnConv3dOptions {
 
 // Named arguments of dt_nn_conv_transpose1d.
 struct NnConvTranspose1dOptions {
-  // Step of the window: height, width.
+  // Step of the window, for each spatial dimension.
   std::vector<int64_t> stride = {1};
   // What is left out of the output at both ends.
   std::vector<int64_t> padding = {0};
@@ -1834,7 +1834,7 @@ struct NnConvTranspose1dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1};
   // Must be zeros.
   std::string padding_mode = "zeros";
@@ -1846,7 +1846,7 @@ struct NnConvTranspose1dOptions {
 
 // Named arguments of dt_nn_conv_transpose2d.
 struct NnConvTranspose2dOptions {
-  // Step of the window: height, width.
+  // Step of the window, for each spatial dimension.
   std::vector<int64_t> stride = {1, 1};
   // What is left out of the output at both ends.
   std::vector<int64_t> padding = {0, 0};
@@ -1856,7 +1856,7 @@ struct NnConvTranspose2dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1, 1};
   // Must be zeros.
   std::string padding_mode = "zeros";
@@ -1868,7 +1868,7 @@ struct NnConvTranspose2dOptions {
 
 // Named arguments of dt_nn_conv_transpose3d.
 struct NnConvTranspose3dOptions {
-  // Step of the window: height, width.
+  // Step of the window, for each spatial dimension.
   std::vector<int64_t> stride = {1, 1, 1};
   // What is left out of the output at both ends.
   std::vector<int64_t> padding = {0, 0, 0};
@@ -1878,7 +1878,7 @@ struct NnConvTranspose3dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1, 1, 1};
   // Must be zeros.
   std::string padding_mode = "zeros";
@@ -2590,9 +2590,9 @@ struct NnCtcLossOptions {
 struct NnMaxPool1dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0};
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1};
   // Whether windows may hang over the end.
   bool ceil_mode = false;
@@ -2602,9 +2602,9 @@ struct NnMaxPool1dOptions {
 struct NnMaxPool2dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0};
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1, 1};
   // Whether windows may hang over the end.
   bool ceil_mode = false;
@@ -2614,9 +2614,9 @@ struct NnMaxPool2dOptions {
 struct NnMaxPool3dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0, 0};
-  // Step between the window's points: height, width.
+  // Step between the window's points, for each spatial dimension.
   std::vector<int64_t> dilation = {1, 1, 1};
   // Whether windows may hang over the end.
   bool ceil_mode = false;
@@ -2626,7 +2626,7 @@ struct NnMaxPool3dOptions {
 struct NnMaxUnpool1dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0};
 };
 
@@ -2634,7 +2634,7 @@ struct NnMaxUnpool1dOptions {
 struct NnMaxUnpool2dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0};
 };
 
@@ -2642,7 +2642,7 @@ struct NnMaxUnpool2dOptions {
 struct NnMaxUnpool3dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0, 0};
 };
 
@@ -2666,7 +2666,7 @@ struct NnFractionalMaxPool3dOptions {
 struct NnAvgPool1dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0};
   // Whether windows may hang over the end.
   bool ceil_mode = false;
@@ -2678,7 +2678,7 @@ struct NnAvgPool1dOptions {
 struct NnAvgPool2dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0};
   // Whether windows may hang over the end.
   bool ceil_mode = false;
@@ -2692,7 +2692,7 @@ struct NnAvgPool2dOptions {
 struct NnAvgPool3dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
+  // What is added on both sides, for each spatial dimension.
   std::vector<int64_t> padding = {0, 0, 0};
   // Whether windows may hang over the end.
   bool ceil_mode = false;

@@ -330,13 +330,13 @@ func NnLinear(inFeatures int, outFeatures int, options ...NnLinearOptions) (out 
 
 // NnConv1dOptions are the optional arguments.
 type NnConv1dOptions struct {
-	// Step of the window: height, width.
+	// Step of the window, for each spatial dimension.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// The channels are split into so many groups that do not mix.
@@ -365,13 +365,13 @@ func NnConv1d(inChannels int, outChannels int, kernelSize []int, options ...NnCo
 
 // NnConv2dOptions are the optional arguments.
 type NnConv2dOptions struct {
-	// Step of the window: height, width.
+	// Step of the window, for each spatial dimension.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// The channels are split into so many groups that do not mix.
@@ -400,13 +400,13 @@ func NnConv2d(inChannels int, outChannels int, kernelSize []int, options ...NnCo
 
 // NnConv3dOptions are the optional arguments.
 type NnConv3dOptions struct {
-	// Step of the window: height, width.
+	// Step of the window, for each spatial dimension.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// The channels are split into so many groups that do not mix.
@@ -435,7 +435,7 @@ func NnConv3d(inChannels int, outChannels int, kernelSize []int, options ...NnCo
 
 // NnConvTranspose1dOptions are the optional arguments.
 type NnConvTranspose1dOptions struct {
-	// Step of the window: height, width.
+	// Step of the window, for each spatial dimension.
 	Stride []int
 
 	// What is left out of the output at both ends.
@@ -450,7 +450,7 @@ type NnConvTranspose1dOptions struct {
 	// Whether there is a bias.
 	Bias *bool
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// Must be zeros.
@@ -473,7 +473,7 @@ func NnConvTranspose1d(inChannels int, outChannels int, kernelSize []int, option
 
 // NnConvTranspose2dOptions are the optional arguments.
 type NnConvTranspose2dOptions struct {
-	// Step of the window: height, width.
+	// Step of the window, for each spatial dimension.
 	Stride []int
 
 	// What is left out of the output at both ends.
@@ -488,7 +488,7 @@ type NnConvTranspose2dOptions struct {
 	// Whether there is a bias.
 	Bias *bool
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// Must be zeros.
@@ -511,7 +511,7 @@ func NnConvTranspose2d(inChannels int, outChannels int, kernelSize []int, option
 
 // NnConvTranspose3dOptions are the optional arguments.
 type NnConvTranspose3dOptions struct {
-	// Step of the window: height, width.
+	// Step of the window, for each spatial dimension.
 	Stride []int
 
 	// What is left out of the output at both ends.
@@ -526,7 +526,7 @@ type NnConvTranspose3dOptions struct {
 	// Whether there is a bias.
 	Bias *bool
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// Must be zeros.
@@ -1965,10 +1965,10 @@ type NnMaxPool1dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// Whether windows may hang over the end.
@@ -1988,10 +1988,10 @@ type NnMaxPool2dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// Whether windows may hang over the end.
@@ -2011,10 +2011,10 @@ type NnMaxPool3dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
-	// Step between the window's points: height, width.
+	// Step between the window's points, for each spatial dimension.
 	Dilation []int
 
 	// Whether windows may hang over the end.
@@ -2034,7 +2034,7 @@ type NnMaxUnpool1dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 }
 
@@ -2051,7 +2051,7 @@ type NnMaxUnpool2dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 }
 
@@ -2068,7 +2068,7 @@ type NnMaxUnpool3dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 }
 
@@ -2119,7 +2119,7 @@ type NnAvgPool1dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
 	// Whether windows may hang over the end.
@@ -2142,7 +2142,7 @@ type NnAvgPool2dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
 	// Whether windows may hang over the end.
@@ -2168,7 +2168,7 @@ type NnAvgPool3dOptions struct {
 	// Step of the window; absent means its size.
 	Stride []int
 
-	// Rows and columns added on each side: height, width.
+	// What is added on both sides, for each spatial dimension.
 	Padding []int
 
 	// Whether windows may hang over the end.

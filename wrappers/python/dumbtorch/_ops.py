@@ -136,10 +136,10 @@ def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -168,10 +168,10 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -200,10 +200,10 @@ def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -232,13 +232,13 @@ def nn_conv_transpose1d(in_channels, out_channels, kernel_size, *, stride=1, pad
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -266,13 +266,13 @@ def nn_conv_transpose2d(in_channels, out_channels, kernel_size, *, stride=1, pad
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -300,13 +300,13 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -1766,10 +1766,10 @@ def nn_max_pool1d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
     functional.max_pool1d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
 
     Returns:
@@ -1791,10 +1791,10 @@ def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
     functional.max_pool2d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
 
     Returns:
@@ -1816,10 +1816,10 @@ def nn_max_pool3d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
     functional.max_pool3d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
 
     Returns:
@@ -1841,9 +1841,9 @@ def nn_max_unpool1d(kernel_size, *, stride=None, padding=0):
     as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
 
     Returns:
         The module.
@@ -1863,9 +1863,9 @@ def nn_max_unpool2d(kernel_size, *, stride=None, padding=0):
     MaxPool2d as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
 
     Returns:
         The module.
@@ -1885,9 +1885,9 @@ def nn_max_unpool3d(kernel_size, *, stride=None, padding=0):
     undoes MaxPool3d as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
 
     Returns:
         The module.
@@ -1907,7 +1907,7 @@ def nn_fractional_max_pool2d(kernel_size, *, output_size=None, output_ratio=None
     without the batch.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         output_size: How many windows there are, for each spatial dimension.
         output_ratio: The sizes of the result over those of the input, instead; one number
             stands for all of them.
@@ -1930,7 +1930,7 @@ def nn_fractional_max_pool3d(kernel_size, *, output_size=None, output_ratio=None
     width], or without the batch.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         output_size: How many windows there are, for each spatial dimension.
         output_ratio: The sizes of the result over those of the input, instead; one number
             stands for all of them.
@@ -1953,9 +1953,9 @@ def nn_avg_pool1d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
     functional.avg_pool1d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
 
@@ -1977,9 +1977,9 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
     functional.avg_pool2d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
@@ -2002,9 +2002,9 @@ def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
     functional.avg_pool3d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
@@ -2063,7 +2063,7 @@ def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
 
@@ -2121,7 +2121,7 @@ def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
 
@@ -2179,7 +2179,7 @@ def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
 

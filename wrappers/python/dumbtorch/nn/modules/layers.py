@@ -65,10 +65,11 @@ class Conv1d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension, or 'valid', or
+            'same'.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -146,10 +147,11 @@ class Conv2d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension, or 'valid', or
+            'same'.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -227,10 +229,11 @@ class Conv3d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
-        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
-        dilation: Step between the window's points: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
+        padding: What is added on both sides, for each spatial dimension, or 'valid', or
+            'same'.
+        dilation: Step between the window's points, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
         padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
@@ -308,13 +311,13 @@ class ConvTranspose1d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -386,13 +389,13 @@ class ConvTranspose2d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -464,13 +467,13 @@ class ConvTranspose3d(Module):
     Args:
         in_channels: Channels of the input.
         out_channels: Channels of the output.
-        kernel_size: Height and width of the window.
-        stride: Step of the window: height, width.
+        kernel_size: Size of the window, for each spatial dimension.
+        stride: Step of the window, for each spatial dimension.
         padding: What is left out of the output at both ends.
         output_padding: What the output is larger at one end.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        dilation: Step between the window's points: height, width.
+        dilation: Step between the window's points, for each spatial dimension.
         padding_mode: Must be zeros.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
@@ -2499,10 +2502,10 @@ class MaxPool1d(Module):
     functional.max_pool1d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         return_indices: Give back (maxima, where they are) instead.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2529,10 +2532,10 @@ class MaxPool2d(Module):
     functional.max_pool2d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         return_indices: Give back (maxima, where they are) instead.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2559,10 +2562,10 @@ class MaxPool3d(Module):
     functional.max_pool3d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-        dilation: Step between the window's points: height, width.
+        padding: What is added on both sides, for each spatial dimension.
+        dilation: Step between the window's points, for each spatial dimension.
         return_indices: Give back (maxima, where they are) instead.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2589,9 +2592,9 @@ class MaxUnpool1d(Module):
     as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
     """
 
     def __init__(self, kernel_size, stride=None, padding=0):
@@ -2617,9 +2620,9 @@ class MaxUnpool2d(Module):
     MaxPool2d as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
     """
 
     def __init__(self, kernel_size, stride=None, padding=0):
@@ -2645,9 +2648,9 @@ class MaxUnpool3d(Module):
     undoes MaxPool3d as far as can be.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
     """
 
     def __init__(self, kernel_size, stride=None, padding=0):
@@ -2673,7 +2676,7 @@ class FractionalMaxPool2d(Module):
     without the batch.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         output_size: How many windows there are, for each spatial dimension.
         output_ratio: The sizes of the result over those of the input, instead; one number
             stands for all of them.
@@ -2708,7 +2711,7 @@ class FractionalMaxPool3d(Module):
     width], or without the batch.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         output_size: How many windows there are, for each spatial dimension.
         output_ratio: The sizes of the result over those of the input, instead; one number
             stands for all of them.
@@ -2743,9 +2746,9 @@ class AvgPool1d(Module):
     functional.avg_pool1d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
     """
@@ -2775,9 +2778,9 @@ class AvgPool2d(Module):
     functional.avg_pool2d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
@@ -2805,9 +2808,9 @@ class AvgPool3d(Module):
     functional.avg_pool3d has the output size.
 
     Args:
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
+        padding: What is added on both sides, for each spatial dimension.
         ceil_mode: Whether windows may hang over the end.
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
@@ -2875,7 +2878,7 @@ class LPPool1d(Module):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -2940,7 +2943,7 @@ class LPPool2d(Module):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
     """
@@ -3005,7 +3008,7 @@ class LPPool3d(Module):
 
     Args:
         norm_type: The p of the norm.
-        kernel_size: Height and width of the window.
+        kernel_size: Size of the window, for each spatial dimension.
         stride: Step of the window; absent means its size.
         ceil_mode: Whether windows may hang over the end.
     """
