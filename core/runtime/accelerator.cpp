@@ -27,18 +27,21 @@ std::string own_folder() {
 
 // DT_CUDA_PLUGIN names the file; otherwise it lies beside this library, or where the loader looks.
 void* open_plugin(std::string& reason) {
+  std::string tried;
   const auto open = [&](const std::string& path) {
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      const char* said = dlerror();
-      reason = std::string("the CUDA plugin cannot be opened: ") + (said ? said : path.c_str()) +
-               "; docs/cuda.md says how it is built (make build CUDA=1)";
-    }
+    const char* said = library ? nullptr : dlerror();
+    tried.append(said ? said : path.c_str()).append("; ");
     return library;
   };
-  if (const char* path = std::getenv("DT_CUDA_PLUGIN")) return open(path);
-  if (void* library = open(own_folder() + kPluginFile)) return library;
-  return open(kPluginFile);
+  const char* named = std::getenv("DT_CUDA_PLUGIN");
+  void* library = open(named ? named : own_folder() + kPluginFile);
+  if (!library && !named) library = open(kPluginFile);
+  if (!library) {
+    reason = "the CUDA plugin cannot be opened: " + tried +
+             "docs/cuda.md says how it is built (make build CUDA=1)";
+  }
+  return library;
 }
 
 // Whether the plugin means the same as this library by an op.

@@ -1,10 +1,12 @@
 """Environment variables: what they set, and that a wrong value is an error, not ignored."""
 
 import os
+import shutil
 import subprocess
 import sys
 
 import pytest
+from building import BUILD, ROOT
 
 PROGRAM = """
 import dumbtorch as dt
@@ -57,3 +59,26 @@ def test_missing_cuda_plugin():
         text=True,
     ).stdout
     assert "/no/such/plugin.so" in said and "make build CUDA=1" in said
+
+
+def test_where_the_cuda_plugin_is_looked_for(tmp_path):
+    """Beside the library, and then where the loader looks; a plugin that is there but broken is said too."""
+    shutil.copy(BUILD / "libdumbtorch.so", tmp_path)
+    (tmp_path / "libdumbtorch_cuda.so").write_text("no library")
+    program = """
+import sys
+from pathlib import Path
+from generic import Library
+print(Library(sys.argv[1], Path(sys.argv[2])).cuda_reason())
+"""
+    hidden = ("DT_CUDA_PLUGIN", "LD_LIBRARY_PATH")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    description = ROOT / "share" / "dumbtorch" / "dumbtorch.json"
+    said = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "libdumbtorch.so", description],
+        env=environment | {"PYTHONPATH": str(ROOT / "tests" / "bindings")},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    assert f"{tmp_path}/libdumbtorch_cuda.so: file too short; libdumbtorch_cuda.so: " in said
