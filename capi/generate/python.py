@@ -436,7 +436,11 @@ def _only(c: Call, r: Result) -> list[str]:
     if r.kind.key == "tensor" and given:
         return [f"return wrap_or(out, {given}[0])" if is_list else f"return wrap_or(out, {given})"]
     if r.kind.key == "tensor[]" and given:
-        return [f"return take_tensors(out, {given})" if is_list else f"return take_tensors(out, ({given},))"]
+        return [
+            f"return take_tensors(out, {given})"
+            if is_list
+            else f"return take_tensors(out, ({given},))"
+        ]
     lines = _raised_if(_FAILED[r.kind.key]) if r.kind.key in _FAILED else []
     if is_factory(c.function):
         lines += [
