@@ -121,4 +121,4 @@ def test_a_closed_lua_state_leaves_callbacks_behind(python, lua, name):
         """,
         found, LIBRARY, BUILD / lua,
     )  # fmt: skip
-    assert said == "ones: asked\nones: the Lua state cannot run a callback\n"
+    assert said == "ones: asked\nones: the state of the function is closed\n"
