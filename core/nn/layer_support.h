@@ -62,6 +62,9 @@ auto quotient(const A& a, const B& b) {
 inline int64_t dim(const Tensor& x) {
   return x.ndim();
 }
+inline int64_t size(const Tensor& x, int64_t dim) {
+  return x.size(dim);
+}
 
 // pad with the word for a mode.
 inline Tensor pad(const Tensor& input, IntList margins, const std::string& mode,

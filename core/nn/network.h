@@ -72,9 +72,6 @@ Tensor forward_with(Module& module, const Tensor& x, Caches caches);
 // Modules one after another, each with a cache of its own.
 Tensor chain(const Module& modules, const Tensor& x, Caches caches);
 
-inline int64_t size(const Tensor& x, int64_t dim) {
-  return x.size(dim);
-}
 inline Device device(const Tensor& x) {
   return x.device();
 }
