@@ -267,14 +267,21 @@ __global__ void __launch_bounds__(kStridedThreads)
   }
 }
 
-// Rows that lie densely on both sides are the elementwise kernel's, which moves packets.
+// Whether the last dimension is made of packets on both sides.
+bool are_packet_rows(const dt_view& y, const dt_view& x) {
+  const int last = y.ndim - 1;
+  return y.strides[last] == 1 && x.strides[last] == 1 &&
+         y.sizes[last] % (kPacketBytes / bytes_of(y.dtype)) == 0;
+}
+
+// Packets are the elementwise kernel's.
 bool is_strided(const dt_view& y, const dt_view& x) {
   const int last = y.ndim - 1;
   if (last < 1 || y.ndim > kMostAxes || x.ndim != y.ndim) return false;
   for (int d = 0; d < y.ndim; ++d) {
     if (x.sizes[d] != y.sizes[d]) return false;
   }
-  return y.strides[last] != 1 || x.strides[last] != 1;
+  return !are_packet_rows(y, x);
 }
 
 template <class T, int kAxes>

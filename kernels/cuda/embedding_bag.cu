@@ -8,6 +8,7 @@ namespace dt::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kTogether = 4;  // entries of a bag that are on their way at once
 
 template <class T>
 struct Bags {
@@ -24,6 +25,11 @@ struct Bags {
     if (b >= offset_count) return entries;
     const int64_t at = offsets[b];
     return complaint.accepts(at, entries + 1) ? at : at < 0 ? 0 : entries;
+  }
+  // The row of an entry before `end`; -1 if it does not count. The table may have no rows.
+  __device__ __forceinline__ int64_t row_at(int64_t i, int64_t end) const {
+    if (i >= end || rows[i] == padding_row) return -1;
+    return complaint.accepts(rows[i], table_rows) ? rows[i] : -1;
   }
 };
 
@@ -42,18 +48,26 @@ __global__ void __launch_bounds__(kThreads) fill_bags(const __grid_constant__ Ba
   const bool keeps_books = d == 0;  // one thread of each bag
   T y = 0;
   int64_t chosen = -1, counted = 0;
-  for (int64_t i = call.place(b); i < call.place(b + 1); ++i) {
-    const int64_t row = call.rows[i];
-    if (row == call.padding_row) continue;
-    if (!call.complaint.accepts(row, call.table_rows)) continue;  // the table may have no rows
-    const T x = call.table[row * call.size + d];
-    if (keeps_books) call.bag[i] = b;
-    if (!call.chosen) {
-      y += call.factors ? call.factors[i] * x : x;
-    } else if (counted == 0 || x > y) {
-      y = x, chosen = row;
+  const int64_t end = call.place(b + 1);
+  for (int64_t first = call.place(b); first < end; first += kTogether) {
+    int64_t row[kTogether];
+    T x[kTogether];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) row[k] = call.row_at(first + k, end);
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k)
+      x[k] = row[k] < 0 ? T(0) : call.table[row[k] * call.size + d];
+#pragma unroll
+    for (int k = 0; k < kTogether; ++k) {
+      if (row[k] < 0) continue;
+      if (keeps_books) call.bag[first + k] = b;
+      if (!call.chosen) {
+        y += call.factors ? call.factors[first + k] * x[k] : x[k];
+      } else if (counted == 0 || x[k] > y) {
+        y = x[k], chosen = row[k];
+      }
+      ++counted;
     }
-    ++counted;
   }
   if (keeps_books) call.count[b] = counted;
   if (call.chosen) call.chosen[element] = chosen;

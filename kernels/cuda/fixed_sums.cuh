@@ -470,7 +470,8 @@ int32_t add_floats(const dt_stream* stream, T* y, const Terms<T, Op>& terms,
                                  buffers.ranges,
                                  buffers.high,
                                  buffers.low};
-  return launch_together(stream, sum_fixed<T, Op>, kFixedBlocks, kFixedThreads, sums);
+  return launch_together(stream, sum_fixed<T, Op>, multiprocessors(stream->device) * kFixedBlocks,
+                         kFixedThreads, sums);
 }
 
 #endif

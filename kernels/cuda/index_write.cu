@@ -341,7 +341,8 @@ int32_t add_in_buckets(const dt_stream* stream, const calls::Call& call, const S
                fresh,
                op};
   while (sums.lanes < kWarp && sums.lanes * Parts<Sums>::kTogether < sums.parts) sums.lanes *= 2;
-  return launch_together(stream, sum_in_buckets<Sums>, kBucketBlocks, kBucketThreads, sums);
+  return launch_together(stream, sum_in_buckets<Sums>,
+                         multiprocessors(stream->device) * kBucketBlocks, kBucketThreads, sums);
 }
 
 // ---- with repeats: many single elements

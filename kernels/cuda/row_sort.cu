@@ -198,7 +198,9 @@ __device__ __forceinline__ void copy_element(const void* from, int64_t i, void* 
 __device__ __forceinline__ void put(const RowSort& sort, const int64_t (&offset)[3], int64_t at,
                                     int position) {
   const Rows& rows = sort.rows;
-  if (sort.indices) sort.indices[offset[2] + at * rows.index_stride] = position;
+  if (sort.indices)
+    sort.indices[offset[2] + at * rows.index_stride] =
+        sort.positions ? sort.positions[offset[0] + position] : position;
   if (!sort.values) return;
   copy_element(sort.x, offset[0] + position * rows.x_stride, sort.values,
                offset[1] + at * rows.value_stride, sort.bytes);

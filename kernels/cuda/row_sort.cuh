@@ -26,6 +26,8 @@ struct RowSort {
   int32_t dtype;
   int32_t bytes;  // of an element
   bool descending;
+  // Where the elements of a row were before they became the row, [rows][n]; or null.
+  const uint32_t* positions = nullptr;
   bool is_statistic = false;
   Statistic which = {};
   bool has_nan;

@@ -1,4 +1,5 @@
-// sort and order_statistic: rows that a block can hold are sorted there (row_sort.cu). Of others,
+// sort and order_statistic: rows that a block can hold are sorted there (row_sort.cu); of long ones
+// of which little is wanted, that is selected (row_select.cu). Of others,
 // radix sorts, which are stable, over (key, position) pairs of rows; CUB's, but for a row that is
 // not long. Few rows are sorted one after the other, many as segments.
 #include <algorithm>
@@ -13,7 +14,7 @@
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/order.cuh"
 #include "kernels/cuda/radix_sort.cuh"
-#include "kernels/cuda/row_sort.cuh"
+#include "kernels/cuda/row_select.cuh"
 
 namespace dt::cuda {
 namespace {
@@ -170,14 +171,6 @@ struct Results {
   T* values;
   int64_t* indices;
   const T* x;
-
-  __device__ __forceinline__ void put(const Rows& rows, int64_t row, int64_t i,
-                                      int64_t position) const {
-    int64_t offset[3];
-    rows.kept.at(static_cast<uint64_t>(row), offset);
-    if (values) values[offset[1] + i * rows.value_stride] = x[offset[0] + position * rows.x_stride];
-    if (indices) indices[offset[2] + i * rows.index_stride] = position;
-  }
 };
 
 // The first pairs of every row. Values are made of the keys, which lie in order: in x they would be
@@ -203,94 +196,91 @@ __global__ void __launch_bounds__(kThreads)
   y.values[offset[1] + at * rows.value_stride] = element;
 }
 
-// How many sorted keys are those of numbers: NaN are the last.
-template <class T>
-__device__ __forceinline__ int64_t count_numbers(const KeyOf<T>* keys, int64_t n) {
-  if (!kIsFloating<T>) return n;
-  int64_t begin = 0, end = n;
-  while (begin < end) {
-    const int64_t middle = begin + (end - begin) / 2;
-    if (keys[middle] == kLargestKey<T>)
-      end = middle;
-    else
-      begin = middle + 1;
-  }
-  return begin;
-}
-
-// A thread for each row.
-template <class T>
-__global__ void __launch_bounds__(kThreads)
-    write_statistic(Pairs<KeyOf<T>> sorted, Results<T> y, const __grid_constant__ Rows rows,
-                    Statistic which) {
-  begin_kernel();
-  const int64_t row = thread_number();
-  if (row >= rows.count) return;
-  const KeyOf<T>* keys = sorted.keys + row * rows.n;
-  const int64_t numbers = which.median ? count_numbers<T>(keys, rows.n) : rows.n;
-  const int64_t rank = which.place(numbers, rows.n);
-  y.put(rows, row, 0, sorted.positions[row * rows.n + rank]);
-}
-
 // ---- the kernels
 
-// Sorts the rows of x and calls write(sorted, results); with `bytes` only says how much scratch
-// memory that needs.
-template <class Call, class Write>
-int32_t plan_rows(const dt_stream* stream, const Call& call, const dt_view* values,
-                  const dt_view* indices, bool descending, int64_t* bytes, const Write& write) {
-  const Rows rows(call.x, values, indices);
-  if (rows.count * rows.n * rows.first == 0) return DT_KERNEL_OK;
+// Rows that no block can sort. With `bytes` this and what follows only say how much scratch memory
+// they need.
+int32_t plan_long_rows(const dt_stream* stream, const calls::Sort& call, const RowSort& sort,
+                       int64_t* bytes) {
+  const Rows& rows = sort.rows;
   if (rows.count * rows.n > kMaxElements) return DT_KERNEL_UNSUPPORTED;
-  return visit_any(call.x.dtype, [&](auto type) -> int32_t {
+  return visit_any(sort.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
     Scratch scratch(bytes ? nullptr : call.workspace);
     Pairs<KeyOf<T>> sorted(nullptr, nullptr);
-    const T* x = bytes ? nullptr : static_cast<const T*>(call.x.data);
+    const T* x = bytes ? nullptr : static_cast<const T*>(sort.x);
     if (const int32_t code =
-            sort_rows(stream, x, rows, descending, indices != nullptr, &scratch, &sorted))
+            sort_rows(stream, x, rows, sort.descending, sort.indices != nullptr, &scratch, &sorted))
       return code;
     if (bytes) {
       *bytes = scratch.used();
       return DT_KERNEL_OK;
     }
-    const Results<T> results = {values ? static_cast<T*>(values->data) : nullptr,
-                                indices ? static_cast<int64_t*>(indices->data) : nullptr, x};
-    return write(sorted, results, rows);
+    const Results<T> results = {static_cast<T*>(sort.values), sort.indices, x};
+    return launch(stream, write_first<T>, blocks_for(rows.count * rows.first), dim3(kThreads), 0,
+                  sorted, results, rows, sort.descending);
   });
 }
 
-// The same of rows that a block can hold, which need no scratch memory.
-int32_t plan_short_rows(const dt_stream* stream, const RowSort& sort, int64_t* bytes) {
-  const Rows& rows = sort.rows;
-  if (bytes || rows.count * rows.n * rows.first == 0) return DT_KERNEL_OK;
-  return sort_short_rows(stream, sort);
+// Rows of which so little is wanted that it is sorted after it was selected.
+bool is_selection(const RowSort& sort) {
+  constexpr int64_t kLeastShare = 4;
+  RowSort of_selected = sort;
+  of_selected.rows.n = sort.rows.first;
+  return sort.rows.n >= kLeastShare * sort.rows.first && can_select(sort.rows) &&
+         are_short_rows(of_selected.rows, sort.dtype);
+}
+
+int32_t plan_selection(const dt_stream* stream, const calls::Sort& call, const RowSort& sort,
+                       int64_t* bytes) {
+  Scratch scratch(bytes ? nullptr : call.workspace);
+  const Selected selected(sort, &scratch);
+  if (const int32_t code = select_rows(stream, sort, &selected, &scratch, bytes != nullptr))
+    return code;
+  if (bytes) {
+    *bytes = scratch.used();
+    return DT_KERNEL_OK;
+  }
+  dt_view x = call.values ? *call.values : *call.indices;
+  x.data = selected.elements;
+  x.dtype = sort.dtype;
+  int64_t stride = 1;
+  for (int d = x.ndim - 1; d >= 0; --d) {
+    x.strides[d] = stride;
+    stride *= x.sizes[d];
+  }
+  RowSort again(x, call.values, call.indices, call.descending);
+  again.positions = selected.positions;
+  return sort_short_rows(stream, again);
+}
+
+bool is_nothing(const Rows& rows) {
+  return rows.count * rows.n * rows.first == 0;
 }
 
 int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* bytes) {
   const RowSort sort(call.x, call.values, call.indices, call.descending);
-  if (are_short_rows(sort.rows, sort.dtype)) return plan_short_rows(stream, sort, bytes);
-  return plan_rows(stream, call, call.values, call.indices, call.descending, bytes,
-                   [&](const auto& sorted, const auto& y, const Rows& rows) {
-                     using T = std::remove_pointer_t<decltype(y.values)>;
-                     return launch(stream, write_first<T>, blocks_for(rows.count * rows.first),
-                                   dim3(kThreads), 0, sorted, y, rows, call.descending);
-                   });
+  if (is_nothing(sort.rows)) return DT_KERNEL_OK;
+  if (are_short_rows(sort.rows, sort.dtype))
+    return bytes ? DT_KERNEL_OK : sort_short_rows(stream, sort);
+  if (is_selection(sort)) return plan_selection(stream, call, sort, bytes);
+  return plan_long_rows(stream, call, sort, bytes);
 }
 
 int32_t plan_order_statistic(const dt_stream* stream, const calls::OrderStatistic& call,
                              int64_t* bytes) {
-  const Statistic which = {call.rank, call.median, call.skip_nan};
   RowSort sort(call.x, &call.values, &call.indices, false);
   sort.is_statistic = true;
-  sort.which = which;
-  if (are_short_rows(sort.rows, sort.dtype)) return plan_short_rows(stream, sort, bytes);
-  return plan_rows(stream, call, &call.values, &call.indices, false, bytes,
-                   [&](const auto& sorted, const auto& y, const Rows& rows) {
-                     using T = std::remove_pointer_t<decltype(y.values)>;
-                     return launch(stream, write_statistic<T>, blocks_for(rows.count),
-                                   dim3(kThreads), 0, sorted, y, rows, which);
-                   });
+  sort.which = {call.rank, call.median, call.skip_nan};
+  if (is_nothing(sort.rows)) return DT_KERNEL_OK;
+  constexpr int64_t kSortedSooner = 512;  // a row of so many elements
+  if (sort.rows.n <= kSortedSooner && are_short_rows(sort.rows, sort.dtype))
+    return bytes ? DT_KERNEL_OK : sort_short_rows(stream, sort);
+  if (!can_select(sort.rows)) return DT_KERNEL_UNSUPPORTED;
+  Scratch scratch(bytes ? nullptr : call.workspace);
+  const int32_t code = select_rows(stream, sort, nullptr, &scratch, bytes != nullptr);
+  if (bytes) *bytes = scratch.used();
+  return code;
 }
 
 }  // namespace

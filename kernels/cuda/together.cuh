@@ -35,15 +35,15 @@ int32_t launch_with(cudaLaunchAttribute attribute, const dt_stream* stream,
 }
 
 // Runs a kernel whose blocks wait for each other: they are all there at once, or the driver
-// refuses. `per_multiprocessor`: how many blocks the kernel's launch bounds leave room for.
+// refuses.
 template <class... Parameters, class... Arguments>
-int32_t launch_together(const dt_stream* stream, void (*kernel)(Parameters...),
-                        int per_multiprocessor, dim3 block, const Arguments&... arguments) {
+int32_t launch_together(const dt_stream* stream, void (*kernel)(Parameters...), int64_t blocks,
+                        dim3 block, const Arguments&... arguments) {
   cudaLaunchAttribute together = {};
   together.id = cudaLaunchAttributeCooperative;
   together.val.cooperative = 1;
-  const dim3 grid(static_cast<unsigned>(multiprocessors(stream->device) * per_multiprocessor));
-  return launch_with(together, stream, kernel, grid, block, arguments...);
+  return launch_with(together, stream, kernel, dim3(static_cast<unsigned>(blocks)), block,
+                     arguments...);
 }
 
 // ---- clusters

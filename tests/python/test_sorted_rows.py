@@ -32,6 +32,49 @@ def test_long_keys(kind, n):
         assert dt.msort(dt.tensor(given)).tolist() == np.sort(given).tolist()
 
 
+def rows_with_ties(dtype, rows, n):
+    """Numbers of few and of many values, side by side; every third row of floats ends in a NaN."""
+    rng = np.random.default_rng(n)
+    x = rng.integers(-90 if dtype != "uint8" else 0, 90, size=(rows, n)).astype(np.float64)
+    x[1::2] = (
+        np.round(rng.normal(size=x[1::2].shape) * 2**20) / 2**16 if "float" in dtype else x[1::2]
+    )
+    x = x.astype(dtype)
+    if "float" in dtype:
+        x[::3, n // 2] = np.nan
+    return x
+
+
+DTYPES = ["float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8"]
+
+
+@pytest.mark.parametrize("n", [513, 1000, 4097, 5003, 40_001, 70_000])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 7, 150])
+def test_what_comes_first_and_statistics(dtype, rows, n):
+    """As a stable sort has them, of rows, of columns and of every other element."""
+    x = rows_with_ties(dtype, rows, n if rows < 150 else n // 8)
+    n = x.shape[1]
+    order = np.argsort(x, axis=1, kind="stable")
+    ours = dt.tensor(x)
+    apart = dt.zeros(rows, 2 * n, dtype=ours.dtype)[:, ::2].copy_(ours)
+    for given, dim in ((ours, 1), (ours.t().contiguous(), 0), (apart, 1)):
+        across = (lambda v: v.T) if dim == 0 else (lambda v: v)
+        for k in (1, n // 3, n):
+            values, at = (across(v.numpy()) for v in given.kthvalue(k, dim))
+            assert at.tolist() == order[:, k - 1].tolist()
+            np.testing.assert_array_equal(values, x[np.arange(rows), at])
+        numbers = n - (x != x).sum(axis=1)
+        middle = np.maximum(numbers - 1, 0) // 2
+        first_nan = np.where(numbers < n, numbers, middle)
+        for chosen, place in ((given.median(dim), first_nan), (given.nanmedian(dim), middle)):
+            assert across(chosen.indices.numpy()).tolist() == order[np.arange(rows), place].tolist()
+        for k in (1, 5, 50, n // 4, n // 2):
+            values, at = (across(v.numpy()) for v in given.topk(k, dim, largest=False))
+            assert at.tolist() == order[:, :k].tolist()
+            np.testing.assert_array_equal(values, np.take_along_axis(x, at, axis=1))
+
+
 @pytest.mark.parametrize(
     ("n", "begins"),
     [

@@ -58,11 +58,13 @@ constexpr int64_t kFewLogits = 1 << 20;
 // With fewer rows a chunk's product is cheap beside the sum that it is added to.
 constexpr int64_t kLeastRows = 256;
 
-// The rows of a chunk: their logits are as many as the elements of the input.
+// The rows of a chunk: their logits are as many as the elements of the input. Other devices than a
+// CPU multiply in less time than they add to the sums: there they are as many as those.
 int64_t rows_of_chunk(const Tensor& input, const Tensor& linear_weight) {
   const int64_t rows = input.size(0), classes = linear_weight.size(0);
   if (rows * classes <= kFewLogits) return rows;
-  return std::max(kLeastRows, input.numel() / classes);
+  const bool is_cpu = input.device().type == DeviceType::kCpu;
+  return std::max(kLeastRows, is_cpu ? input.numel() / classes : linear_weight.size(1));
 }
 
 // Room for the gradients that are wanted: chunks add up in the dtype that arithmetic is done in.

@@ -28,34 +28,29 @@ struct Books {
   Tensor rows, bag, count, chosen;
 };
 
-// What each entry's bag has of x. Of an entry in no bag: what the first has, or 0 if there is none.
-Tensor of_bags(const Tensor& x, const Tensor& bag) {
-  if (x.size(0) > 0) return index_select(x, 0, clamp_min(bag, 0));
-  Dims sizes = x.sizes();
-  sizes[0] = bag.size(0);
-  return new_zeros(x, sizes);
-}
-
-// How much each entry counts in the gradient of the table; undefined: as it is.
+// By how much each entry counts in the gradient of the table; undefined: as it is.
 Tensor entry_factors(const Books& books, const Tensor& factors, const Dims& table, DType dtype,
                      const BagOptions& options) {
-  Tensor result = factors;
-  if (options.mean) {
-    const Tensor count = clamp_min(of_bags(books.count, books.bag), 1);
-    result = reciprocal(to_dtype(count, dtype));
-  }
-  if (!options.scale_grad_by_freq) return result;
+  if (!options.scale_grad_by_freq) return factors;
   const Tensor often = frequencies(books.rows, table[0], dtype);
-  return result.defined() ? true_divide(result, often) : reciprocal(often);
+  return factors.defined() ? true_divide(factors, often) : reciprocal(often);
 }
 
-// The gradient of the bag that each entry counts in.
+// The gradients of the sums of bags.
+Tensor sum_gradients(const Tensor& g, const Books& books, const BagOptions& options) {
+  if (!options.mean) return g;
+  return mul(g, unsqueeze(reciprocal(to_dtype(clamp_min(books.count, 1), g.dtype())), 1));
+}
+
+// The gradient of the bag that each entry counts in; zeros of an entry in none.
 Tensor entry_gradients(const Tensor& g, const Tensor& bag) {
-  return masked_fill(of_bags(g, bag), unsqueeze(lt(bag, 0), 1), 0);
+  const int64_t bags = g.size(0);
+  const Tensor with_none = cat({g, new_zeros(g, {1, g.size(1)})}, 0);
+  return index_select(with_none, 0, where(lt(bag, 0), bags, bag));
 }
 
-Tensor sum_gradient(const Tensor& g, const Books& books, const Tensor& factors, const Dims& table,
-                    bool create_graph) {
+Tensor table_gradient(const Tensor& g, const Books& books, const Tensor& factors, const Dims& table,
+                      bool create_graph) {
   if (!create_graph) {
     const Tensor dense = contiguous(g), gtable = make_empty(table, g.dtype(), g.device());
     EmbeddingBagBackwardCall call;
@@ -85,11 +80,11 @@ void bag_backward(BackwardCall& b, const Books& books, const Tensor& table, cons
                   const Tensor& factors, const BagOptions& options) {
   const Tensor& g = b.grad();
   if (b.wants(0)) {
-    b.results[0] =
-        options.max
-            ? max_gradient(g, books.chosen, sizes)
-            : sum_gradient(g, books, entry_factors(books, factors, sizes, g.dtype(), options),
-                           sizes, b.create_graph);
+    b.results[0] = options.max
+                       ? max_gradient(g, books.chosen, sizes)
+                       : table_gradient(sum_gradients(g, books, options), books,
+                                        entry_factors(books, factors, sizes, g.dtype(), options),
+                                        sizes, b.create_graph);
   }
   if (b.wants(1)) b.results[1] = factor_gradient(g, books, table);
 }
