@@ -30,7 +30,6 @@ class C(Language):
     top = f'/* {GENERATED} */\n#include "tests/conformance/check.h"'
     around = "\n/* {name} */\nstatic void case_{number}(void) {{\n{body}\n}}"
     named = ".{} = {}"
-    tensor = "a_{}"
     sizes, reals = "T_DIMS({})", "T_REALS({})"
     made = "dt_tensor *{} = {};"
     expected = ("expect(", ");")
@@ -90,7 +89,6 @@ class Cpp(Language):
     folder, suffix = "cpp", "cpp"
     top = f'// {GENERATED}\n#include "tests/conformance/check.hpp"\n\nnamespace {{'
     around = "\n// {name}\nvoid case_{number}() {{\n{body}\n}}"
-    tensor = "a_{}"
     made = "const dt::Tensor {} = {};"
     expected = ("expect(", ");")
     count, entry = "expect_true({}.size() == {});", "{}[{}]"
@@ -150,8 +148,7 @@ class Lua(Language):
     top = f'-- {GENERATED}\nlocal check = require("check")\nlocal dt = require("dumbtorch");'
     around = "\n(function() -- {number} {name}\n{body}\nend)();"
     named, word = "{} = {}", staticmethod(lua_name)
-    tensor = "{}"
-    takes_one = True
+    tensor, takes_one = "{}", True
     made = "local {} = {}"
     expected = ("check.tensor(", ")")
     count, entry = "check.same(#{}, {})", "{0}[{2}]"
@@ -171,9 +168,6 @@ class Lua(Language):
         "no_grad": ("dt.no_grad(function()", "end)"),
         "autocast": ('dt.autocast("cpu", {}, function()', "end)"),
     }
-
-    def expression(self, c: Call, values: dict[str, str]) -> str:
-        return self.called(c, *self.given(c, values))
 
     def operator(self, entry: dict) -> list[str]:
         older = ["if not math.type then return end"] * (entry["operator"] in self.newer)
@@ -202,7 +196,6 @@ class Go(Language):
     around = "\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
     indent = "\t"
     named, word = "{}: {}", staticmethod(go.exported)
-    tensor = "a_{}"
     sizes, reals = "[]int{{{}}}", "[]float64{{{}}}"
     made = "{} := dt.Must({})"
     expected = ("expect(t, ", ")")
@@ -297,7 +290,6 @@ contains"""
     named = "{}={}"
     sizes, reals = "[integer :: {}]", "[real(real64) :: {}]"
     flags = (".false.", ".true.")
-    tensor = "a_{}"
     made = "block\ntype(tensor) :: {0}\n{0} = {1}"
     expected = ("call expect(", ")")
     count, entry = "call expect_true(size({}) == {}, 'size')", "{0}({2})"

@@ -8,10 +8,10 @@ Names are generic, so those that Fortran has itself (sum, exp, matmul) keep thei
 from __future__ import annotations
 
 import pathlib
-import re
 
 from .model import Enum, Kind
 from .plan import Call, Class, Hook, Operator, Plan, Result, Slot, word
+from .table import linked
 from .text import GENERATED, comment
 
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "fortran"
@@ -72,11 +72,9 @@ subroutine give(f, i, x)
   end select
 end subroutine"""
 
-# What a type of bridge.c is to Fortran, if it is no integer of 8 bytes: addresses are.
+# What a type of C is to Fortran, if it is no integer of 8 bytes: addresses are.
 _C_TYPES = {
-    "frame*": "type(frame)", "any*": "type(*), dimension(..)",
-    "int32_t": "integer(c_int32_t), value",
-    "dtt_cell*": "integer(c_int64_t), dimension(*)",
+    "dtt_frame*": "type(frame)", "any*": "type(*), dimension(..)", "int32_t": "integer(c_int32_t), value"
 }  # fmt: skip
 
 
@@ -151,13 +149,13 @@ def real(value: float) -> str:
 
 
 def _bridge() -> str:
-    """The interfaces of bridge.c's functions."""
-    lines, text = ["interface"], (FOLDER / "bridge.c").read_text()
-    for back, name, arguments in re.findall(r"^(\w+) (?!dtt_)(\w+)\((.*)\)(?: {|;)$", text, re.M):
-        pairs = [a.removeprefix("const ").rsplit(" ", 1) for a in arguments.split(", ")]
+    """The interfaces of C's functions."""
+    lines = ["interface"]
+    for back, name, arguments in linked((FOLDER / "bridge.c").read_text()):
         word = "subroutine" if back == "void" else f"integer(c_{back}) function"
-        lines.append(f"{word} {name}({', '.join(x for _, x in pairs)}) bind(c)\n  import")
-        lines += [f"  {_C_TYPES.get(c, 'integer(c_int64_t), value')} :: {x}" for c, x in pairs]
+        lines.append(f"{word} {name}({', '.join(arguments)}) bind(c)\n  import")
+        kinds = [(x, _C_TYPES.get(c, "integer(c_int64_t), value")) for x, c in arguments.items()]
+        lines += [f"  {kind} :: {x}" for x, kind in kinds]
         lines.append(f"end {word.split()[-1]}")
     return "\n".join([*lines, "end interface"])
 

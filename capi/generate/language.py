@@ -33,7 +33,7 @@ class Language:
     indent = "  "
     named = ""  # an optional argument: its name, its value
     flags = ("false", "true")
-    tensor = ""  # the variable of a tensor
+    tensor = "a_{}"  # the variable of a tensor
     sizes = reals = "{{{}}}"  # its sizes, its elements
     made = ""  # the statement that makes one: the variable, a call of from_numbers
     expected: tuple[str, str]  # around what was got, dtype, shape and elements
@@ -204,6 +204,9 @@ class Language:
         others = [a.name for a in c.optional if a.name in values]
         named = [self.named.format(self.word(name), values[name]) for name in others]
         return [values[a.name] for a in c.required], named
+
+    def expression(self, c: Call, values: dict[str, str]) -> str:
+        return self.called(c, *self.given(c, values))
 
     def number(self, kind: Kind, value) -> str:
         return self.flags[value] if isinstance(value, bool) else repr(value)

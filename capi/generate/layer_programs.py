@@ -56,6 +56,8 @@ _PROGRAMS: tuple[tuple[str, Language, str, str, str, str], ...] = (
 def generate(plan: Plan) -> dict[str, str]:
     layers = runpy.run_path(str(TESTS / "layer_rows.py"))["LAYERS"]
     models = runpy.run_path(str(TESTS / "model_rows.py"))["MODELS"]
+    for name in plan.schema.layers.keys() - {row[0] for row in layers}:
+        raise SchemaError(f"[layer.{name}]: it has no row in tests/layer_rows.py")
     made = _programs(plan, "layer", "nn", enumerate(layers))
     return made | _programs(plan, "model", "models", enumerate(models, len(layers)))
 

@@ -45,10 +45,9 @@ def _and_gradient(there) -> str:
 
 def _irregular(f: Function) -> list[str]:
     name = f.core.partition("(")[0] or f.name
-    path = _functions().get(name)
+    path, family = _functions().get(name), f"core/ops/{f.file}"
     if not path:
-        raise SchemaError(f"[fn.{f.name}]: core has no function {name}")
-    family = f"core/ops/{f.file}"
+        raise SchemaError(f"[fn.{f.name}]: no file of {family} defines dt::{name}")
     if name == f.name and path.startswith("core/ops/"):
         if path != f"{family}.cpp" and not path.startswith(f"{family}/"):
             raise SchemaError(f"[fn.{f.name}]: its function lies in {path}, not in {family}")

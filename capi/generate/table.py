@@ -23,6 +23,7 @@ _TOP = f"""\
 #include <math.h>
 """
 
+_FOLDER = pathlib.Path(__file__).resolve().parents[2] / "wrappers" / "table"
 _SHOWN = ("device_type", "dtype")  # enums that wrappers/table itself reads
 
 # Of languages that have lists of lists: dynamic.h does these two without a function of C's.
@@ -44,9 +45,19 @@ def generate(plan: Plan) -> dict[str, str]:
 @functools.cache
 def _room() -> tuple[int, ...]:
     """How many arguments, cells of theirs and cells of results a call has room for."""
-    text = (pathlib.Path(__file__).resolve().parents[2] / "wrappers/table/table.h").read_text()
+    text = (_FOLDER / "table.h").read_text()
     words = ("ARGS", "CELLS", "RESULTS")
     return tuple(int(re.search(rf"DTT_MAX_{word} = (\d+)", text)[1]) for word in words)
+
+
+def linked(bridge: str) -> list[tuple[str, str, dict[str, str]]]:
+    """The functions of linked.h, and of a language's own C, that have a line of their own: what each gives back, its
+    name, and its arguments with their types."""
+    found = re.findall(
+        r"^(\w+) (?!dtt_)(\w+)\((.*)\)(?: {|;)$", (_FOLDER / "linked.h").read_text() + bridge, re.M
+    )
+    pairs = [[a.removeprefix("const ").rsplit(" ", 1) for a in x.split(", ")] for *_, x in found]
+    return [(*f[:2], {x: c for c, x in p}) for f, p in zip(found, pairs, strict=True)]
 
 
 def cells(kind: Kind) -> tuple[str, ...]:

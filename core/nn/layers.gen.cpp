@@ -389,7 +389,7 @@ class BatchNorm1d final : public Module {
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input (got ", dim(input), "D input)");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -403,7 +403,7 @@ class BatchNorm1d final : public Module {
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input (got ", dim(input), "D input)");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -458,7 +458,7 @@ class BatchNorm2d final : public Module {
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
-    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
+    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input (got ", dim(input), "D input)");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -472,7 +472,7 @@ class BatchNorm2d final : public Module {
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
-    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
+    DT_CHECK(dim(input) == 4, kValueError, "expected 4D input (got ", dim(input), "D input)");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -527,7 +527,7 @@ class BatchNorm3d final : public Module {
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
-    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input (got ", dim(input), "D input)");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -541,7 +541,7 @@ class BatchNorm3d final : public Module {
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
     const Tensor& num_batches_tracked = state(4);
-    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input (got ", dim(input), "D input)");
     if (training()) {
       const GradMode off(false);
       if (num_batches_tracked.defined()) add_(num_batches_tracked, track_running_stats ? 1 : 0);
@@ -596,7 +596,7 @@ class InstanceNorm1d final : public Module {
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
-    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    DT_CHECK((dim(input) == (batched - 1)) || (dim(input) == batched), kValueError, "expected ", batched - 1, "D or ", batched, "D input (got ", dim(input), "D input)");
     DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
@@ -648,7 +648,7 @@ class InstanceNorm2d final : public Module {
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
-    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
+    DT_CHECK((dim(input) == (batched - 1)) || (dim(input) == batched), kValueError, "expected ", batched - 1, "D or ", batched, "D input (got ", dim(input), "D input)");
     DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }
@@ -700,7 +700,7 @@ class InstanceNorm3d final : public Module {
     const Tensor& bias = state(1);
     const Tensor& running_mean = state(2);
     const Tensor& running_var = state(3);
-    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
+    DT_CHECK((dim(input) == (batched - 1)) || (dim(input) == batched), kValueError, "expected ", batched - 1, "D or ", batched, "D input (got ", dim(input), "D input)");
     DT_CHECK((!is_given(weight)) || (size(input, (dim(input) - batched) + 1) == size(weight, 0)), kValueError, "expected input's size at dim=", (dim(input) - batched) + 1, " to match num_features (", size(weight, 0), "), but got: ", size(input, (dim(input) - batched) + 1), ".");
     return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
   }

@@ -156,7 +156,7 @@ static void go_on(Trainer* t) {
     const int64_t models = T_string_list_len(T_module_state_dict(t->model));
     const int64_t rest = all.n - models - 1; /* the optimizer's; the progress comes last */
     if (rest < 0)
-      T_check(dt_error_set(DT_STATUS_VALUE_ERROR, "last.pt is no checkpoint of this program"));
+      T_check(dt_error_set(DT_STATUS_VALUE_ERROR, "last_c.pt is no checkpoint of this program"));
     T_module_load_state_dict(t->model, ((T_Strings){all.names, models}),
                              ((T_Tensors){all.tensors, models}));
     T_optimizer_load_state_dict(t->optimizer, ((T_Strings){all.names + models, rest}),
@@ -188,7 +188,7 @@ static void train(Trainer* t, Data d, int epochs, const char* folder) {
   const Data learned = part_of(d, 0, split), held_back = part_of(d, split, count - split);
   mkdir(folder, 0777); /* where it cannot be made, saving says so */
   snprintf(t->best_file, PATH_ROOM, "%s/best.safetensors", folder);
-  snprintf(t->last_file, PATH_ROOM, "%s/last.pt", folder);
+  snprintf(t->last_file, PATH_ROOM, "%s/last_c.pt", folder); /* last.pt is the Python program's */
   t->model = make_model();
   t->optimizer = T_optim_adamw(T_entries(T_module_parameters(t->model)), .lr = 0.003);
   t->schedule = T_optim_cosine_annealing_lr(t->optimizer, epochs);

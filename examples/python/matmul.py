@@ -3,7 +3,7 @@
 python matmul.py [size]
 
 One sees, for each way, how many billion additions and multiplications it does in a second, and its share of
-what the library does: about a ten-thousandth for three loops, some percent row by row. examples/c/matmul.c
+what the library does: some ten-thousandths for three loops, a third row by row. examples/c/matmul.c
 goes on where this ends: it measures what the processor can do, and comes near to it step by step.
 """
 

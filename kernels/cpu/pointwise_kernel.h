@@ -7,7 +7,7 @@
 
 #include <utility>
 
-#include "kernels/calls/pointwise.gen.h"
+#include "kernels/calls/pointwise.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/formula_types.h"
 #include "kernels/cpu/halves.h"
@@ -467,9 +467,11 @@ int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
 }  // namespace
 
 // The kernels are many: several files compile a share each, so that builds run in parallel.
-#define DT_POINTWISE_KERNEL(name, type_class)                                    \
-  int32_t kernels::name(const dt_stream* stream, const calls::Pointwise& call) { \
-    return pointwise<fn::name, type_class>(stream, call);                        \
+#define DT_POINTWISE_KERNEL(name, type_class)                           \
+  namespace kernels {                                                   \
+  int32_t name(const dt_stream* stream, const calls::Pointwise& call) { \
+    return pointwise<fn::name, type_class>(stream, call);               \
+  }                                                                     \
   }
 
 }  // namespace dt::cpu

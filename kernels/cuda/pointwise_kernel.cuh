@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "kernels/calls/pointwise.gen.h"
+#include "kernels/calls/pointwise.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/packet.cuh"
 #include "kernels/cuda/pointwise.cuh"
@@ -434,9 +434,11 @@ int32_t pointwise(const dt_stream* stream, const calls::Pointwise& call) {
 }  // namespace
 
 // The kernels are many: several files compile a share each, so that builds run in parallel.
-#define DT_POINTWISE_KERNEL(name, type_class)                                    \
-  int32_t kernels::name(const dt_stream* stream, const calls::Pointwise& call) { \
-    return pointwise<fn::name, type_class>(stream, call);                        \
+#define DT_POINTWISE_KERNEL(name, type_class)                           \
+  namespace kernels {                                                   \
+  int32_t name(const dt_stream* stream, const calls::Pointwise& call) { \
+    return pointwise<fn::name, type_class>(stream, call);               \
+  }                                                                     \
   }
 
 }  // namespace dt::cuda

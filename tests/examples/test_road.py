@@ -265,9 +265,10 @@ def images_folder(tmp_path_factory) -> Path:
 
 
 def test_classifier(images_folder, tmp_path):
-    folders = [tmp_path / name for name in ("python", "c")]  # which the programs make
-    printed = run(sys.executable, PYTHON / "classifier.py", images_folder, 3, folders[0])
-    assert run(C / "classifier", images_folder, 3, folders[1]) == printed
+    """In one folder, which the first one makes: neither takes the other's checkpoint for its own."""
+    folder = tmp_path / "new"
+    printed = run(sys.executable, PYTHON / "classifier.py", images_folder, 3, folder)
+    assert run(C / "classifier", images_folder, 3, folder) == printed
     lines = printed.splitlines()
     assert [line.split()[-1] for line in lines[:3]] == ["0.003000", "0.002250", "0.000750"]
     assert float(lines[2].split()[3]) < float(lines[0].split()[3])

@@ -1,11 +1,20 @@
 ! What the runtime does. An argument names an error that ends the program.
-module wrapper_cases
+program wrapper_test
   use check
   implicit none
 
   type :: pair
     type(tensor) :: first, second
   end type
+  character(10) :: argument
+
+  call get_command_argument(1, argument)
+  if (argument /= '') call fail(argument)
+  call errors()
+  call variables()
+  call copies()
+  call expect_true(live_handles('tensor') == 0, 'what is held in the end')
+  print '(a)', 'passed'
 
 contains
 
@@ -93,17 +102,4 @@ contains
       copies(i) = x
     end do
   end subroutine
-end module
-
-program wrapper_test
-  use wrapper_cases
-  implicit none
-  character(10) :: argument
-  call get_command_argument(1, argument)
-  if (argument /= '') call fail(argument)
-  call errors()
-  call variables()
-  call copies()
-  call expect_true(live_handles('tensor') == 0, 'what is held in the end')
-  print '(a)', 'passed'
 end program

@@ -9,7 +9,15 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "capi"))
-from generate import optimizer_classes, optimizers, python_layers, schedules, schema  # noqa: E402
+from generate import (  # noqa: E402
+    layer_programs,
+    optimizer_classes,
+    optimizers,
+    plan,
+    python_layers,
+    schedules,
+    schema,
+)
 from generate.model import Argument, Function, Kind, Schedule, Schema, SchemaError  # noqa: E402
 
 OPTIMIZER = {
@@ -145,6 +153,14 @@ def test_an_argument_without_a_sentence(missing, tmp_path):
     said = f"more.toml: [layer.Siren]: '{missing}' has no documentation: add args.{missing} = "
     with pytest.raises(SchemaError, match="^" + re.escape(said)):
         schema.load(tmp_path)
+
+
+def test_a_layer_that_no_test_makes(tmp_path):
+    shutil.copytree(ROOT / "capi" / "schema", tmp_path, dirs_exist_ok=True)
+    sentences = "".join(f'args.{name} = "It."\n' for name in ("input", "in_features", "w0"))
+    (tmp_path / "more.toml").write_text(LAYER + sentences)
+    with pytest.raises(SchemaError, match=r"\[layer.Siren\]: it has no row in tests/layer_rows"):
+        layer_programs.generate(plan.lower(schema.load(tmp_path)))
 
 
 def test_a_schedule_in_one_formula(tmp_path):

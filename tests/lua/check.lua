@@ -11,8 +11,7 @@ local function words(value)
 end
 
 function check.same(value, expected)
-  local both = type(expected) == "table" and words(value) == words(expected)
-  if value ~= expected and not both then
+  if value ~= expected and (type(expected) ~= "table" or words(value) ~= words(expected)) then
     error("expected " .. words(expected) .. ", not " .. words(value), 2)
   end
 end

@@ -4547,29 +4547,15 @@ integer(c_int64_t) function dtf_alias(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
 end function
-subroutine dt_handle_release(handle) bind(c)
-  import
-  integer(c_int64_t), value :: handle
-end subroutine
 subroutine dtf_begin(f, i) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
 end subroutine
-subroutine dtf_end(f) bind(c)
-  import
-  type(frame) :: f
-end subroutine
 subroutine dtf_refuse(f, i) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
-end subroutine
-subroutine dtf_give(f, i, a) bind(c)
-  import
-  type(frame) :: f
-  integer(c_int32_t), value :: i
-  type(*), dimension(..) :: a
 end subroutine
 subroutine dtf_give_tensor(f, i, handle) bind(c)
   import
@@ -4586,13 +4572,27 @@ subroutine dtf_name_device(f, i) bind(c)
   type(frame) :: f
   integer(c_int32_t), value :: i
 end subroutine
+subroutine dtf_give_back(f) bind(c)
+  import
+  type(frame) :: f
+end subroutine
+subroutine dtf_end(f) bind(c)
+  import
+  type(frame) :: f
+end subroutine
+subroutine dt_handle_release(handle) bind(c)
+  import
+  integer(c_int64_t), value :: handle
+end subroutine
 integer(c_size_t) function strlen(text) bind(c)
   import
   integer(c_int64_t), value :: text
 end function
-subroutine dtf_give_back(f) bind(c)
+subroutine dtf_give(f, i, a) bind(c)
   import
   type(frame) :: f
+  integer(c_int32_t), value :: i
+  type(*), dimension(..) :: a
 end subroutine
 end interface
 contains

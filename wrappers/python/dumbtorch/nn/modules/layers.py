@@ -590,7 +590,7 @@ class BatchNorm1d(Module):
             weight, bias = self.weight, self.bias
         b = self._buffers
         if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
-            raise ValueError("expected 2D or 3D input")
+            raise ValueError(f"expected 2D or 3D input (got {_ops.tensor_dim(input)}D input)")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
@@ -603,7 +603,7 @@ class BatchNorm1d(Module):
             weight, bias = self.weight, self.bias
         b = self._buffers
         if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
-            raise ValueError("expected 2D or 3D input")
+            raise ValueError(f"expected 2D or 3D input (got {_ops.tensor_dim(input)}D input)")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
@@ -665,7 +665,7 @@ class BatchNorm2d(Module):
             weight, bias = self.weight, self.bias
         b = self._buffers
         if not (_ops.tensor_dim(input) == 4):
-            raise ValueError("expected 4D input")
+            raise ValueError(f"expected 4D input (got {_ops.tensor_dim(input)}D input)")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
@@ -678,7 +678,7 @@ class BatchNorm2d(Module):
             weight, bias = self.weight, self.bias
         b = self._buffers
         if not (_ops.tensor_dim(input) == 4):
-            raise ValueError("expected 4D input")
+            raise ValueError(f"expected 4D input (got {_ops.tensor_dim(input)}D input)")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
@@ -740,7 +740,7 @@ class BatchNorm3d(Module):
             weight, bias = self.weight, self.bias
         b = self._buffers
         if not (_ops.tensor_dim(input) == 5):
-            raise ValueError("expected 5D input")
+            raise ValueError(f"expected 5D input (got {_ops.tensor_dim(input)}D input)")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
@@ -753,7 +753,7 @@ class BatchNorm3d(Module):
             weight, bias = self.weight, self.bias
         b = self._buffers
         if not (_ops.tensor_dim(input) == 5):
-            raise ValueError("expected 5D input")
+            raise ValueError(f"expected 5D input (got {_ops.tensor_dim(input)}D input)")
         if self.training and b["num_batches_tracked"] is not None:
             with no_grad():
                 _ops.add_(b["num_batches_tracked"], 1 if self.track_running_stats else 0)
@@ -813,8 +813,8 @@ class InstanceNorm1d(Module):
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
         b = self._buffers
-        if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
-            raise ValueError("expected 2D or 3D input")
+        if not ((_ops.tensor_dim(input) == (3 - 1)) or (_ops.tensor_dim(input) == 3)):
+            raise ValueError(f"expected {3 - 1}D or {3}D input (got {_ops.tensor_dim(input)}D input)")
         if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 3) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 3) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
@@ -873,8 +873,8 @@ class InstanceNorm2d(Module):
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
         b = self._buffers
-        if not ((_ops.tensor_dim(input) == 3) or (_ops.tensor_dim(input) == 4)):
-            raise ValueError("expected 3D or 4D input")
+        if not ((_ops.tensor_dim(input) == (4 - 1)) or (_ops.tensor_dim(input) == 4)):
+            raise ValueError(f"expected {4 - 1}D or {4}D input (got {_ops.tensor_dim(input)}D input)")
         if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 4) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 4) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
@@ -933,8 +933,8 @@ class InstanceNorm3d(Module):
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
         b = self._buffers
-        if not ((_ops.tensor_dim(input) == 4) or (_ops.tensor_dim(input) == 5)):
-            raise ValueError("expected 4D or 5D input")
+        if not ((_ops.tensor_dim(input) == (5 - 1)) or (_ops.tensor_dim(input) == 5)):
+            raise ValueError(f"expected {5 - 1}D or {5}D input (got {_ops.tensor_dim(input)}D input)")
         if not ((weight is None) or (_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1) == _ops.tensor_size(weight, 0))):
             raise ValueError(f"expected input's size at dim={(_ops.tensor_dim(input) - 5) + 1} to match num_features ({_ops.tensor_size(weight, 0)}), but got: {_ops.tensor_size(input, (_ops.tensor_dim(input) - 5) + 1)}.")
         return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
