@@ -18,6 +18,7 @@ from .python_names import (
     inner_name,
     is_factory,
     is_object,
+    may_be_left_out,
     numpy_names,
     safe,
     shown_arguments,
@@ -31,11 +32,11 @@ INDENT = "    "
 _IMPORTS = """\
 # ruff: noqa
 from . import _enums
+from ._complaints import BAD_ARGUMENTS, MISSING, complain
 from ._native import ffi, lib
 from ._named_results import result_type
 from ._out import into
 from ._runtime import (
-    BAD_ARGUMENTS,
     CALLBACKS,
     FLOAT64_16,
     FLOAT64_ARRAY,
@@ -48,7 +49,6 @@ from ._runtime import (
     c_path,
     c_string,
     c_strings,
-    complain,
     device_from,
     device_parts,
     fail,
@@ -135,7 +135,7 @@ def functions(plan: Plan) -> list[Call]:
 def signature(c: Call, with_out: bool) -> str:
     """`input, dim=None, *, dtype=None, out=None`"""
     parts, star = [], False
-    many = variadic(c.function)
+    many, left_out = variadic(c.function), may_be_left_out(c)
     for a in shown_arguments(c):
         if a is many:
             parts += ["*args", f"{safe(a.name)}=None"]
@@ -144,13 +144,13 @@ def signature(c: Call, with_out: bool) -> str:
         if a.keyword_only and not star:
             parts.append("*")
             star = True
-        parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
+        missing = "=MISSING" if a.name in left_out else ""
+        parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else missing))
     if is_factory(c.function):
         parts += ["layout=None", "pin_memory=False"]
     others = numpy_names(c.function)
     if others or with_out:
         parts += [] if star else ["*"]
-        parts = [f"{p}=None" if p in others else p for p in parts]  # it may come by its other name
         parts += [f"{other}=None" for other in others.values()]
     return ", ".join(parts + (["out=None"] if with_out else []))
 

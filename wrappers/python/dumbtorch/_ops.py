@@ -3,11 +3,11 @@
 
 # ruff: noqa
 from . import _enums
+from ._complaints import BAD_ARGUMENTS, MISSING, complain
 from ._native import ffi, lib
 from ._named_results import result_type
 from ._out import into
 from ._runtime import (
-    BAD_ARGUMENTS,
     CALLBACKS,
     FLOAT64_16,
     FLOAT64_ARRAY,
@@ -20,7 +20,6 @@ from ._runtime import (
     c_path,
     c_string,
     c_strings,
-    complain,
     device_from,
     device_parts,
     fail,
@@ -6268,13 +6267,15 @@ def index_put_(input, indices, values, accumulate=False):
     return input
 
 
-def index_select(input, dim, index, *, out=None):
+def index_select(input, dim=MISSING, index=MISSING, *, axis=None, out=None):
     """The slices along a dimension that the index names.
 
     Args:
         dim: The dimension; negative ones count from the end.
         index: 1-d int64 or int32 indices.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_select, input, dim, index)
     try:
@@ -6284,7 +6285,7 @@ def index_select(input, dim, index, *, out=None):
     return wrap(out)
 
 
-def index_add(input, dim, index, source, *, alpha=1, out=None):
+def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None, out=None):
     """A copy of the input with alpha * source added to the slices that the index names.
 
     Args:
@@ -6293,6 +6294,8 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
         source: The slices to add.
         alpha: Factor of source.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_add, input, dim, index, source, alpha=alpha)
     try:
@@ -6303,7 +6306,7 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
     return wrap(out)
 
 
-def index_add_(input, dim, index, source, *, alpha=1):
+def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None):
     """In-place version of `index_add`.
 
     Args:
@@ -6312,6 +6315,8 @@ def index_add_(input, dim, index, source, *, alpha=1):
         source: The slices to add.
         alpha: Factor of source.
     """
+    if axis is not None:
+        dim = axis
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_index_add_(input._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
@@ -6322,7 +6327,7 @@ def index_add_(input, dim, index, source, *, alpha=1):
     return input
 
 
-def gather(input, dim, index, *, sparse_grad=False, out=None):
+def gather(input, dim=MISSING, index=MISSING, *, sparse_grad=False, axis=None, out=None):
     """result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 
     Args:
@@ -6330,6 +6335,8 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         index: int64 or int32 indices.
         sparse_grad: Must be false: there are no sparse tensors.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, gather, input, dim, index, sparse_grad=sparse_grad)
     try:
@@ -6339,7 +6346,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
     return wrap(out)
 
 
-def scatter(input, dim, index, src, *, out=None):
+def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
     """A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
     on.
 
@@ -6348,6 +6355,8 @@ def scatter(input, dim, index, src, *, out=None):
         index: int64 or int32 indices.
         src: What to write: a tensor at least as large as index, or a number.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, scatter, input, dim, index, src)
     try:
@@ -6358,7 +6367,7 @@ def scatter(input, dim, index, src, *, out=None):
     return wrap(out)
 
 
-def scatter_(input, dim, index, src):
+def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
     """In-place version of `scatter`.
 
     Args:
@@ -6366,6 +6375,8 @@ def scatter_(input, dim, index, src):
         index: int64 or int32 indices.
         src: What to write: a tensor at least as large as index, or a number.
     """
+    if axis is not None:
+        dim = axis
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
         status = lib.py_scatter_(input._h, dim, index._h, src_h, src_kind, src_i, src_f)
@@ -6376,7 +6387,7 @@ def scatter_(input, dim, index, src):
     return input
 
 
-def scatter_add(input, dim, index, src, *, out=None):
+def scatter_add(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
     """scatter that adds; repeated indices add up.
 
     Args:
@@ -6384,6 +6395,8 @@ def scatter_add(input, dim, index, src, *, out=None):
         index: int64 or int32 indices.
         src: What to add: at least as large as index.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, scatter_add, input, dim, index, src)
     try:
@@ -6393,7 +6406,7 @@ def scatter_add(input, dim, index, src, *, out=None):
     return wrap(out)
 
 
-def scatter_add_(input, dim, index, src):
+def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
     """In-place version of `scatter_add`.
 
     Args:
@@ -6401,6 +6414,8 @@ def scatter_add_(input, dim, index, src):
         index: int64 or int32 indices.
         src: What to add: at least as large as index.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_scatter_add_(input._h, dim, index._h, src._h)
     except BAD_ARGUMENTS as error:
@@ -6410,7 +6425,7 @@ def scatter_add_(input, dim, index, src):
     return input
 
 
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+def scatter_reduce(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None, out=None):
     """scatter that combines elements which meet, by their sum, product, mean, maximum or
     minimum.
 
@@ -6421,6 +6436,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
         reduce: sum, prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what src brings.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
     try:
@@ -6430,7 +6447,7 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
     return wrap(out)
 
 
-def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
+def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None):
     """In-place version of `scatter_reduce`.
 
     Args:
@@ -6440,6 +6457,8 @@ def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
         reduce: sum, prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what src brings.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_scatter_reduce_(input._h, dim, index._h, src._h, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
@@ -6449,7 +6468,7 @@ def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
     return input
 
 
-def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+def index_reduce(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None, out=None):
     """index_add with the product, mean, maximum or minimum in place of the sum.
 
     Args:
@@ -6459,6 +6478,8 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
         reduce: prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what source brings.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_reduce, input, dim, index, source, reduce, include_self=include_self)
     try:
@@ -6468,7 +6489,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
     return wrap(out)
 
 
-def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None):
     """In-place version of `index_reduce`.
 
     Args:
@@ -6478,6 +6499,8 @@ def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
         reduce: prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what source brings.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_index_reduce_(input._h, dim, index._h, source._h, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
@@ -6487,7 +6510,7 @@ def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
     return input
 
 
-def index_fill(input, dim, index, value, *, out=None):
+def index_fill(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None, out=None):
     """A copy of the input with one number in the slices that the index names.
 
     Args:
@@ -6495,6 +6518,8 @@ def index_fill(input, dim, index, value, *, out=None):
         index: 1-d int64 indices.
         value: A number or a 0-d tensor.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_fill, input, dim, index, value)
     try:
@@ -6505,7 +6530,7 @@ def index_fill(input, dim, index, value, *, out=None):
     return wrap(out)
 
 
-def index_fill_(input, dim, index, value):
+def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
     """In-place version of `index_fill`.
 
     Args:
@@ -6513,6 +6538,8 @@ def index_fill_(input, dim, index, value):
         index: 1-d int64 indices.
         value: A number or a 0-d tensor.
     """
+    if axis is not None:
+        dim = axis
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         status = lib.py_index_fill_(input._h, dim, index._h, value_h, value_kind, value_i, value_f)
@@ -6523,7 +6550,7 @@ def index_fill_(input, dim, index, value):
     return input
 
 
-def index_copy(input, dim, index, source, *, out=None):
+def index_copy(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None, out=None):
     """A copy of the input with other slices where the index names them.
 
     Args:
@@ -6531,6 +6558,8 @@ def index_copy(input, dim, index, source, *, out=None):
         index: 1-d int64 indices.
         source: The slices to write.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_copy, input, dim, index, source)
     try:
@@ -6540,7 +6569,7 @@ def index_copy(input, dim, index, source, *, out=None):
     return wrap(out)
 
 
-def index_copy_(input, dim, index, source):
+def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None):
     """In-place version of `index_copy`.
 
     Args:
@@ -6548,6 +6577,8 @@ def index_copy_(input, dim, index, source):
         index: 1-d int64 indices.
         source: The slices to write.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_index_copy_(input._h, dim, index._h, source._h)
     except BAD_ARGUMENTS as error:
@@ -7575,7 +7606,7 @@ def pdist(input, p=2.0, *, out=None):
     return wrap(out)
 
 
-def renorm(input, p, dim, maxnorm, *, out=None):
+def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
     """The input with those slices along a dimension scaled down whose norm is larger.
 
     Args:
@@ -7583,6 +7614,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         dim: The dimension whose slices are scaled.
         maxnorm: The norm that slices have at most.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, renorm, input, p, dim, maxnorm)
     try:
@@ -7594,7 +7627,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
     return wrap(out)
 
 
-def renorm_(input, p, dim, maxnorm):
+def renorm_(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None):
     """In-place version of `renorm`.
 
     Args:
@@ -7602,6 +7635,8 @@ def renorm_(input, p, dim, maxnorm):
         dim: The dimension whose slices are scaled.
         maxnorm: The norm that slices have at most.
     """
+    if axis is not None:
+        dim = axis
     try:
         p_kind, p_i, p_f = read_scalar(p)
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
@@ -8297,7 +8332,7 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
     return wrap(out)
 
 
-def softmax(input, dim=None, *, dtype=None, axis=None, out=None):
+def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """exp(input) / sum(exp(input)) along a dimension, without overflow.
 
     Args:
@@ -8315,7 +8350,7 @@ def softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     return wrap(out)
 
 
-def log_softmax(input, dim=None, *, dtype=None, axis=None, out=None):
+def log_softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """log(softmax(input)), without overflow.
 
     Args:
@@ -13349,7 +13384,7 @@ def max(input, *, out=None):
     return wrap(out)
 
 
-def max_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """Largest element along a dimension, and where it is.
 
     Args:
@@ -13384,7 +13419,7 @@ def min(input, *, out=None):
     return wrap(out)
 
 
-def min_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """Smallest element along a dimension, and where it is.
 
     Args:
@@ -13720,7 +13755,7 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     return wrap(out)
 
 
-def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, out=None):
     """log(sum(exp(input))), without overflow.
 
     Args:
@@ -13741,7 +13776,7 @@ def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=N
     return wrap(out)
 
 
-def cumsum(input, dim=None, *, dtype=None, axis=None, out=None):
+def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """Running sum along a dimension: result[i] = input[0] + ... + input[i].
 
     Args:
@@ -13759,7 +13794,7 @@ def cumsum(input, dim=None, *, dtype=None, axis=None, out=None):
     return wrap(out)
 
 
-def cumsum_(input, dim=None, *, dtype=None, axis=None):
+def cumsum_(input, dim=MISSING, *, dtype=None, axis=None):
     """In-place version of `cumsum`.
 
     Args:
@@ -13777,7 +13812,7 @@ def cumsum_(input, dim=None, *, dtype=None, axis=None):
     return input
 
 
-def cumprod(input, dim=None, *, dtype=None, axis=None, out=None):
+def cumprod(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """Running product along a dimension: result[i] = input[0] * ... * input[i].
 
     Args:
@@ -13795,7 +13830,7 @@ def cumprod(input, dim=None, *, dtype=None, axis=None, out=None):
     return wrap(out)
 
 
-def cumprod_(input, dim=None, *, dtype=None, axis=None):
+def cumprod_(input, dim=MISSING, *, dtype=None, axis=None):
     """In-place version of `cumprod`.
 
     Args:
@@ -13813,7 +13848,7 @@ def cumprod_(input, dim=None, *, dtype=None, axis=None):
     return input
 
 
-def logcumsumexp(input, dim=None, *, axis=None, out=None):
+def logcumsumexp(input, dim=MISSING, *, axis=None, out=None):
     """Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
     exp(input[i])), without overflow.
 
@@ -14343,7 +14378,7 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
     return wrap(out)
 
 
-def select_scatter(input, src, dim, index, *, out=None):
+def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=None):
     """A copy of the input with src as one slice along a dimension.
 
     Args:
@@ -14351,6 +14386,8 @@ def select_scatter(input, src, dim, index, *, out=None):
         dim: The dimension; negative ones count from the end.
         index: Which slice; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, select_scatter, input, src, dim, index)
     try:
@@ -14632,7 +14669,7 @@ def median(input, *, out=None):
     return wrap(out)
 
 
-def median_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """The median along a dimension, of two the lower; NaN if there is one.
 
     Args:
@@ -14669,7 +14706,7 @@ def nanmedian(input, *, out=None):
     return wrap(out)
 
 
-def nanmedian_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """The median along a dimension of what is not NaN, of two the lower.
 
     Args:
@@ -14769,7 +14806,7 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', ax
     return wrap(out)
 
 
-def cummax(input, dim=None, *, axis=None, out=None):
+def cummax(input, dim=MISSING, *, axis=None, out=None):
     """The largest element so far along a dimension; NaN from the first one on.
 
     Args:
@@ -14792,7 +14829,7 @@ def cummax(input, dim=None, *, axis=None, out=None):
     return cummax_result((wrap(out[0]), wrap(out[1])))
 
 
-def cummin(input, dim=None, *, axis=None, out=None):
+def cummin(input, dim=MISSING, *, axis=None, out=None):
     """The smallest element so far along a dimension; NaN from the first one on.
 
     Args:
@@ -15806,7 +15843,7 @@ def tensor_dim(input):
     return int_or_fail(out)
 
 
-def tensor_size(input, dim=None, *, axis=None):
+def tensor_size(input, dim=MISSING, *, axis=None):
     """Size of one dimension.
 
     Args:
@@ -16529,13 +16566,15 @@ def flatten(input, start_dim=0, end_dim=-1):
     return wrap_or(out, input)
 
 
-def unflatten(input, dim, sizes):
+def unflatten(input, dim=MISSING, sizes=MISSING, *, axis=None):
     """Splits one dimension into several.
 
     Args:
         dim: The dimension; negative ones count from the end.
         sizes: The sizes that take its place; one may be -1.
     """
+    if axis is not None:
+        dim = axis
     try:
         sizes_c = shape_list(sizes)
         out = lib.py_unflatten(input._h, dim, sizes_c, len(sizes_c))
@@ -16688,7 +16727,7 @@ def squeeze_(input, dim=None, *, axis=None):
     return input
 
 
-def unsqueeze(input, dim=None, *, axis=None):
+def unsqueeze(input, dim=MISSING, *, axis=None):
     """Inserts a dimension of size 1.
 
     Args:
@@ -16703,7 +16742,7 @@ def unsqueeze(input, dim=None, *, axis=None):
     return wrap_or(out, input)
 
 
-def unsqueeze_(input, dim=None, *, axis=None):
+def unsqueeze_(input, dim=MISSING, *, axis=None):
     """In-place version of `unsqueeze`.
 
     Args:
@@ -16761,13 +16800,15 @@ def broadcast_to(input, *args, size=None):
     return wrap_or(out, input)
 
 
-def select(input, dim, index):
+def select(input, dim=MISSING, index=MISSING, *, axis=None):
     """One slice along a dimension, which is removed.
 
     Args:
         dim: The dimension; negative ones count from the end.
         index: Which; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_select(input._h, dim, index)
     except BAD_ARGUMENTS as error:
@@ -16775,7 +16816,7 @@ def select(input, dim, index):
     return wrap_or(out, input)
 
 
-def narrow(input, dim, start, length):
+def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
     """A range along a dimension.
 
     Args:
@@ -16783,6 +16824,8 @@ def narrow(input, dim, start, length):
         start: The first index; negative ones count from the end.
         length: How many.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_narrow(input._h, dim, start, length)
     except BAD_ARGUMENTS as error:
@@ -17178,7 +17221,7 @@ def repeat(input, *args, repeats=None):
     return wrap(out)
 
 
-def narrow_copy(input, dim, start, length, *, out=None):
+def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None, out=None):
     """A copy of a range along a dimension.
 
     Args:
@@ -17186,6 +17229,8 @@ def narrow_copy(input, dim, start, length, *, out=None):
         start: The first index; negative ones count from the end.
         length: How many.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, narrow_copy, input, dim, start, length)
     try:

@@ -535,11 +535,13 @@ def _meet(name: str, a, b) -> tuple:
     return _ops.to(a, dtype=kind), _ops.to(b, dtype=kind)
 
 
-def _size(x, dim=None):
+def _size(x, dim=None, *, axis=None):
+    dim = dim if axis is None else axis
     return x.shape if dim is None else _ops.tensor_size(x, dim)
 
 
-def _stride(x, dim=None):
+def _stride(x, dim=None, *, axis=None):
+    dim = dim if axis is None else axis
     return x.stride() if dim is None else x.stride()[dim]
 
 
