@@ -32,7 +32,7 @@ INDENT = "    "
 _IMPORTS = """\
 # ruff: noqa
 from . import _enums
-from ._complaints import BAD_ARGUMENTS, MISSING, complain
+from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi, lib
 from ._named_results import result_type
 from ._out import into
@@ -211,7 +211,11 @@ def function(c: Call, method: bool = False) -> str:
     values = ", ".join([f'"{_python_name(c)}"', f'"{_kinds(c)}"', *given])
     if f.name in _NUMBER_FIRST:
         lines += [INDENT * 2 + line for line in _number_first(f)]
-    lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
+    lines.append(
+        f"{INDENT * 2}raise complain(error, {values}) from None"
+        if method
+        else f"{INDENT * 2}return otherwise(error, {inner_name(f)}, {values})"
+    )
     lines += [INDENT + line for line in after]
     lines += [] if inner_name(f) == safe(f.name) else ["", "", f"{inner_name(f)} = {name}"]
     return "\n".join(lines)
@@ -510,17 +514,20 @@ def handle_class(c: Class) -> str:
 
 def _exports(plan: Plan) -> str:
     """Result types, Tensor's methods and properties, and what each namespace shows."""
-    lines = []
+    shown = functions(plan)
+    lines = [
+        _names("ELEMENTWISE", [c for c in shown if c.function.elementwise]),
+        _names("MAKERS", [c for c in shown if _makes(c)]),
+    ]
     for c in (c for c in plan.calls if len(c.results) > 1):
         name, fields = c.function.name, " ".join(r.name for r in c.results)
-        shown = name if name.startswith("linalg_") else c.free
-        lines.append(f'{name}_result = result_type("{shown}", "{fields}")')
+        title = name if name.startswith("linalg_") else c.free
+        lines.append(f'{name}_result = result_type("{title}", "{fields}")')
     tensor = next(c for c in plan.classes if c.name == "tensor")
     methods = [c for c in tensor.calls if not (c.function.as_property or c.shadowed)]
     lines += ["METHODS = {", *(_entry(c.member, c.function) for c in methods), "}"]
     lines += ["PROPERTIES = {", *(_entry(c.member, c.function) for c in tensor.properties), "}"]
     lines.append("NAMESPACES = {")
-    shown = functions(plan)
     for n in sorted({n for c in plan.calls for n in c.function.namespaces}):
         name = functional_name if n == "functional" else lambda f: safe(f.name)
         lines.append(f'{INDENT}"{n}": {{')
@@ -529,6 +536,19 @@ def _exports(plan: Plan) -> str:
         lines.append(f"{INDENT}}},")
     lines.append("}")
     return "\n".join(lines)
+
+
+def _makes(c: Call) -> bool:
+    """Whether all that it does is to make tensors, which share no memory with what it was given."""
+    f = c.function
+    are_tensors = bool(c.results) and all(r.kind.base == "tensor" for r in c.results)
+    is_about_one = f.name == f"tensor_{f.method_name}"
+    return are_tensors and not (f.inplace or f.view or f.gives_back or is_about_one)
+
+
+def _names(table: str, calls: list[Call]) -> str:
+    names = " ".join(safe(c.function.name) for c in calls)
+    return f'{table} = frozenset("{names}".split())'
 
 
 def _entry(name: str, f: Function) -> str:

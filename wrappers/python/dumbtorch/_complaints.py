@@ -74,6 +74,22 @@ def _fits(kind: str, value) -> bool:
         return False
 
 
+class StandIn:
+    """What may be given for a tensor though the library knows no handle of it: `called` makes the call."""
+
+    __slots__ = ()
+
+
+def otherwise(error: Exception, function, name: str, kinds: str, *values):
+    """What a call gives that could not be passed on: that of a stand-in among its values, else what `complain` says."""
+    for value in values:
+        for x in value if isinstance(value, SEQUENCE) else (value,):
+            if issubclass(type(x), StandIn):
+                words = [word.partition(":")[0] for word in kinds.split()]
+                return type(x).called(function, dict(zip(words, values, strict=True)))
+    raise complain(error, name, kinds, *values) from None
+
+
 def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
     """PyTorch's sentence about the first argument that does not fit; the error itself if all do.
 
