@@ -100,3 +100,39 @@ def test_results_have_memory_of_their_own():
     a, b, c = dt.vmap(lambda x: (x, x, x[:1]))(x)
     a.zero_()
     assert x.sum() == 6 and b.sum() == 6 and c.sum() == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F.linear(x, v, v[:, 0])", "F.linear(x, v, v[:, 0]).relu()", "v @ x", "x.dot(x)", "t.outer(x, x)",
+        "F.conv1d(x[None, None], v[:, None, :3], v[:, 1])", "F.layer_norm(x, (4,), v[0], v[1])",
+        "F.group_norm(x[None], 2, v[0], v[1])", "F.cross_entropy(x, v[0].abs().argmax())", "F.mse_loss(x, v[0])",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("mixed", [False, True])
+def test_dtypes(text, mixed, torch, same):
+    """Those of each entry: under autocast, and of bfloat16 beside float32."""
+
+    def inputs(t):
+        x, v = t.linspace(-1, 1, 12).view(3, 4), t.linspace(1, -2, 60).view(3, 5, 4)
+        return x.bfloat16() if mixed else x, v
+
+    def call(t, x, v):
+        with t.autocast("cpu", dtype=t.bfloat16, enabled=not mixed):
+            return eval(text, {"t": t, "F": t.nn.functional, "x": x, "v": v})
+
+    try:
+        expected = torch.stack([call(torch, *row) for row in zip(*inputs(torch), strict=True)])
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            dt.vmap(lambda x, v: call(dt, x, v))(*inputs(dt))
+        return
+    same(dt.vmap(lambda x, v: call(dt, x, v))(*inputs(dt)), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_tensors_that_are_kept():
+    kept = []
+    dt.vmap(lambda x: kept.append(x) or x.sin())(dt.ones(3))
+    with pytest.raises(RuntimeError, match="used after its call"):
+        kept[0] + 1

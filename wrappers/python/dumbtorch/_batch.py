@@ -7,8 +7,6 @@ which has `_batching.py` make it. To Python it is a Tensor, whose methods and op
 from __future__ import annotations
 
 import inspect
-import threading
-from contextlib import contextmanager
 from types import FunctionType, MethodType
 
 from . import _batching, _indexing, _ops, _overloads, _tensor
@@ -21,28 +19,6 @@ _METHODS = _ops.METHODS | _overloads.METHODS | {"size": _tensor._size}
 _OF_ALL = frozenset(
     "device dtype grad_fn is_cpu is_cuda is_leaf is_meta is_sparse layout output_nr requires_grad itemsize".split()
 )
-
-
-class _Running(threading.local):
-    """The batches that functions of this thread are called with, outermost first."""
-
-    def __init__(self):
-        self.sizes = []
-        self.given = []  # the memory of their arguments
-
-    @contextmanager
-    def batch(self, size: int, tensors: list):
-        """Gives the level of the batch."""
-        self.sizes.append(size)
-        self.given.append({_batching.storage(x) for x in tensors})
-        try:
-            yield len(self.sizes)
-        finally:
-            self.sizes.pop()
-            self.given.pop()
-
-
-running = _Running()
 
 
 class Batch(StandIn):
@@ -130,6 +106,6 @@ for _name in _tensor._FUNCTIONS:
 def in_all_entries(x):
     """A tensor as the one of each entry, where vmap is calling a function: a derivative by it is each entry's own."""
     level = x.level if type(x) is Batch else 0
-    for n, size in list(enumerate(running.sizes, 1))[level:]:
+    for n, size in list(enumerate(_batching.running.sizes, 1))[level:]:
         x = Batch(_ops.expand(_ops.unsqueeze(x, 0), (size, *x.shape)), n)
     return x

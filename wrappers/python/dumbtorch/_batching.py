@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 import keyword
 import string
+import threading
+from contextlib import contextmanager
 
 from . import _ops
 from ._complaints import StandIn
@@ -20,9 +22,33 @@ class EntryByEntry(BaseException):
     """What was done with a batch has no meaning for it: not an error of the program, which must not catch it."""
 
 
+class _Running(threading.local):
+    """The batches that functions of this thread are called with, outermost first."""
+
+    def __init__(self):
+        self.sizes = []
+        self.given = []  # the memory of their arguments
+
+    @contextmanager
+    def batch(self, size: int, tensors: list):
+        """Gives the level of the batch."""
+        self.sizes.append(size)
+        self.given.append({storage(x) for x in tensors})
+        try:
+            yield len(self.sizes)
+        finally:
+            self.sizes.pop()
+            self.given.pop()
+
+
+running = _Running()
+
+
 def called(function, arguments: dict):
     """What function(**arguments) gives, of which some are batches."""
     op = _Op(function, arguments)
+    if op.level > len(running.sizes):
+        raise RuntimeError("vmap: a tensor of the mapped function was used after its call")
     return _RULES.get(function.__name__, _of_makers)(op)
 
 
@@ -133,6 +159,12 @@ def _meets_a_number(op: _Op) -> bool:
     return len({x.dtype for x in tensors}) > 1 and not all(x.ndim for x in tensors)
 
 
+def _has_steps(op: _Op) -> bool:
+    """Whether several functions give what one gives: there is one dtype, and autocast changes none between them."""
+    casts = any(map(_ops.is_autocast_enabled, ("cpu", "cuda")))
+    return not casts and len({x.dtype for x in op.tensors.values()}) == 1
+
+
 def _elementwise_in_place(op: _Op):
     x = next(iter(op.tensors.values()))
     if not op.is_batch(x) or x.ndim < op.rank or _meets_a_number(op) or _is_given(x):
@@ -143,8 +175,6 @@ def _elementwise_in_place(op: _Op):
 
 def _is_given(x) -> bool:
     """Whether it looks at an argument of vmap's function: written, it could not be called again."""
-    from ._batch import running
-
     return any(storage(x) in given for given in running.given)
 
 
@@ -281,8 +311,8 @@ def _of_list(op: _Op, new: int):
 def _matmul(op: _Op, ranks: tuple | None = None):
     """A vector is a matrix of one row, or of one column."""
     a, b = op.tensors.values()
-    if not (a.ndim and b.ndim) or (ranks and (a.ndim, b.ndim) != ranks):
-        raise EntryByEntry
+    if not (a.ndim and b.ndim) or (ranks and (a.ndim, b.ndim) != ranks) or not _has_steps(op):
+        return op.for_each()
     rank = max(a.ndim, b.ndim, 2)
     row, column = a.ndim == 1, b.ndim == 1
     a, b = _ops.unsqueeze(a, 0) if row else a, _ops.unsqueeze(b, 1) if column else b
@@ -308,17 +338,17 @@ def _einsum(op: _Op):
 
 def _outer(op: _Op):
     a, b = op.tensors.values()
-    if (a.ndim, b.ndim) != (1, 1):
-        raise EntryByEntry
+    if (a.ndim, b.ndim) != (1, 1) or not _has_steps(op):
+        return op.for_each()
     return _ops.mul(_ops.unsqueeze(a, 1), _ops.unsqueeze(b, 0))
 
 
 def _linear(op: _Op):
     x, weight, bias = op["input"], op["weight"], op["bias"]
-    if weight.ndim != 2:
-        raise EntryByEntry
     if not op.is_batch(weight) and not op.is_batch(bias):
         return op.called(input=op.value(x))
+    if weight.ndim != 2 or not _has_steps(op):
+        return op.for_each()
     made = _ops.matmul(x, _ops.transpose(weight, 0, 1))
     return made if bias is None else _ops.add(made, bias)
 
@@ -337,6 +367,8 @@ def _convolution(op: _Op, dims: int):
         raise EntryByEntry
     if not op.is_batch(weight) and not op.is_batch(bias):
         return _of_images(op, x.ndim)
+    if bias is not None and not _has_steps(op):
+        return op.for_each()
     if bias is not None:
         made = op.function(**(op.arguments | {"bias": None}))
         return _ops.add(made, _ops.reshape(bias, (-1, *(1,) * dims)))
@@ -387,6 +419,8 @@ def _norm(op: _Op, by_channels: bool):
     x, own = op["input"], {n: op.arguments.get(n) for n in ("weight", "bias")}
     if not any(map(op.is_batch, own.values())):
         return _of_images(op, 0) if by_channels else op.called(input=x.value)
+    if not _has_steps(op):
+        return op.for_each()
     made = op.function(**(op.arguments | {n: None for n in own if n in op.arguments}))
     for function, y in zip((_ops.mul, _ops.add), own.values(), strict=True):
         if y is not None and by_channels:

@@ -54,8 +54,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
 
 def _at_once(name: str, of_row, leaves: list, dims: list, size: int, out_dims, devices: set):
     """What one call gives with batches for the tensors of entries; None where it does not come to an end, or draws."""
-    from ._batch import Batch, running
-    from ._batching import EntryByEntry
+    from ._batch import Batch
+    from ._batching import EntryByEntry, running
     from .random import all_generators
 
     generators = all_generators(devices)
@@ -224,7 +224,7 @@ class _Results:
 
     def of_batch(self, out_dims, level: int):
         """The same for what one call gave with batches of a level."""
-        from ._batch import running
+        from ._batching import running
 
         seen = set().union(*running.given)
         leaves, shape = tree_flatten(self.rows[0])
