@@ -1,6 +1,8 @@
 """vmap: functions that are called once for all entries, and those that are called for each, give what PyTorch's vmap
 gives, and what their function gives for each entry."""
 
+import operator
+
 import dumbtorch as dt
 import dumbtorch.func  # noqa: F401
 import pytest
@@ -136,3 +138,39 @@ def test_tensors_that_are_kept():
     dt.vmap(lambda x: kept.append(x) or x.sin())(dt.ones(3))
     with pytest.raises(RuntimeError, match="used after its call"):
         kept[0] + 1
+
+
+@pytest.mark.parametrize("name", ["add", "mul", "sub", "truediv", "pow"])
+def test_operators_in_place(name, torch):
+    """They write what all entries share, for each entry: never a tensor of their own."""
+
+    def call(t, x):
+        y = t.full((4,), 2.0, dtype=x.dtype)
+        z = y.view(2, 2)
+        y = getattr(operator, f"i{name}")(y, x)
+        return z + y.sum()
+
+    theirs = torch.stack([call(torch, x) for x in names(torch)["m"].abs()])
+    ours = dt.vmap(lambda x: call(dt, x))(names(dt)["m"].abs())
+    torch.testing.assert_close(torch.tensor(ours.tolist(), dtype=theirs.dtype), theirs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "F.linear(x[0, 0], v)", "F.pad(x[0, 0], (1, 1))", "t.stack([x, x]).t()", "F.layer_norm(x[0, 0], (3,))",
+        "F.scaled_dot_product_attention(x[0], x[0], x[0])", "x.sum(2)", "x.sum(-3)", "x.unsqueeze(-4)", "x.dot(x)",
+        "x[2]", "t.cat([x, x[0]])", "x.view(5)", "x.expand(2)", "x[0].mT", "F.conv1d(x[0], v)",
+    ],
+)  # fmt: skip
+def test_entries_have_fewer_dimensions(text, torch):
+    """What an entry is refused for does not hold for the tensor of all."""
+
+    def call(t, x):
+        return eval(text, {"t": t, "F": t.nn.functional, "x": x, "v": t.ones(3, 3)})
+
+    refused = (RuntimeError, IndexError, ValueError)
+    with pytest.raises(refused):
+        call(torch, torch.ones(2, 2))
+    with pytest.raises(refused):
+        dt.vmap(lambda x: call(dt, x))(dt.ones(3, 2, 2))

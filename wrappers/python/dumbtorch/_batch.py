@@ -1,7 +1,7 @@
 """A batch that stands for one tensor: what torch.vmap gives its function, to call it once for all entries.
 
 To the library it is no tensor, so that each function of `_ops.py` that gets one leaves the call to `Batch.called`,
-which has `_batching.py` make it. To Python it is a Tensor, whose methods and operators are functions of `_ops.py`.
+which has `_batch_rules.py` make it. To Python it is a Tensor, whose methods and operators are functions of `_ops.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from types import FunctionType, MethodType
 
-from . import _batching, _indexing, _ops, _overloads, _tensor
+from . import _batch_rules, _batching, _indexing, _ops, _overloads, _tensor
 from ._complaints import StandIn
 from ._tensor import Tensor
 from ._tensor_type import TensorBase
@@ -34,7 +34,7 @@ class Batch(StandIn):
 
     @staticmethod
     def called(function, arguments: dict):
-        return _batching.called(function, arguments)
+        return _batch_rules.called(function, arguments)
 
     shape = property(lambda self: self.value.shape[1:])
     ndim = property(lambda self: self.value.ndim - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from . import _indexing, _numpy, _ops, _overloads
+from ._complaints import StandIn
 from ._native import lib
 from ._runtime import check, device_at, fail, number_like, placed, wrap
 from ._tensor_names import TensorNames
@@ -488,6 +489,8 @@ _SWAPPED = {"add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub}
 
 def _operate(name: str, a, b):
     """An operator whose operands are not both tensors or Python numbers in the usual order."""
+    if isinstance(b, StandIn) and name in _INPLACE:
+        return _FUNCTIONS[name](a, b)  # Python would take the operator that makes a tensor
     if isinstance(a, TensorBase):
         other, function = _plain(b), _FUNCTIONS.get(name)
         is_number = other is not None and not isinstance(other, TensorBase)

@@ -14,8 +14,9 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
     """The function that calls func for each entry of a batch, and stacks what it gives.
 
     func is called once, with tensors that stand for those of each entry, as long as the functions that it calls can
-    do with them (_batching.py). Where they cannot, where it looks at elements that are not the same in all entries, and
-    with random numbers, it is called in a loop, which is right for every function; what it does besides is done again.
+    do with them (_batch_rules.py). Where they cannot, where it looks at elements that are not the same in all entries,
+    and with random numbers, it is called in a loop, which is right for every function; what it does besides is done
+    again.
 
     in_dims says which dimension of each argument counts the entries, None that all share it; out_dims, where they are
     in the results. chunk_size has no effect.
