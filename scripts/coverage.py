@@ -20,7 +20,7 @@ NAMES = ROOT / "scripts" / "pytorch_names.json"
 # What a name is short of, besides arguments.
 NOTES = {
     "torch.compile": "gives back what it was given",
-    "torch.vmap": "a loop",
+    "torch.vmap": "one call where there is a rule, else a loop",
     "torch.nn.DataParallel": "on one device",
     "torch.nn.utils.convert_conv3d_weight_memory_format": "refused",
     "torch.optim.SparseAdam": "refused",

@@ -18,6 +18,7 @@ from .python_names import (
     inner_name,
     is_factory,
     is_object,
+    may_be_left_out,
     numpy_names,
     safe,
     shown_arguments,
@@ -31,11 +32,11 @@ INDENT = "    "
 _IMPORTS = """\
 # ruff: noqa
 from . import _enums
+from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi, lib
 from ._named_results import result_type
 from ._out import into
 from ._runtime import (
-    BAD_ARGUMENTS,
     CALLBACKS,
     FLOAT64_16,
     FLOAT64_ARRAY,
@@ -48,7 +49,6 @@ from ._runtime import (
     c_path,
     c_string,
     c_strings,
-    complain,
     device_from,
     device_parts,
     fail,
@@ -135,7 +135,7 @@ def functions(plan: Plan) -> list[Call]:
 def signature(c: Call, with_out: bool) -> str:
     """`input, dim=None, *, dtype=None, out=None`"""
     parts, star = [], False
-    many = variadic(c.function)
+    many, left_out = variadic(c.function), may_be_left_out(c)
     for a in shown_arguments(c):
         if a is many:
             parts += ["*args", f"{safe(a.name)}=None"]
@@ -144,13 +144,13 @@ def signature(c: Call, with_out: bool) -> str:
         if a.keyword_only and not star:
             parts.append("*")
             star = True
-        parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
+        missing = "=MISSING" if a.name in left_out else ""
+        parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else missing))
     if is_factory(c.function):
         parts += ["layout=None", "pin_memory=False"]
     others = numpy_names(c.function)
     if others or with_out:
         parts += [] if star else ["*"]
-        parts = [f"{p}=None" if p in others else p for p in parts]  # it may come by its other name
         parts += [f"{other}=None" for other in others.values()]
     return ", ".join(parts + (["out=None"] if with_out else []))
 
@@ -211,7 +211,11 @@ def function(c: Call, method: bool = False) -> str:
     values = ", ".join([f'"{_python_name(c)}"', f'"{_kinds(c)}"', *given])
     if f.name in _NUMBER_FIRST:
         lines += [INDENT * 2 + line for line in _number_first(f)]
-    lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
+    lines.append(
+        f"{INDENT * 2}raise complain(error, {values}) from None"
+        if method
+        else f"{INDENT * 2}return otherwise(error, {inner_name(f)}, {values})"
+    )
     lines += [INDENT + line for line in after]
     lines += [] if inner_name(f) == safe(f.name) else ["", "", f"{inner_name(f)} = {name}"]
     return "\n".join(lines)
@@ -510,17 +514,20 @@ def handle_class(c: Class) -> str:
 
 def _exports(plan: Plan) -> str:
     """Result types, Tensor's methods and properties, and what each namespace shows."""
-    lines = []
+    shown = functions(plan)
+    lines = [
+        _names("ELEMENTWISE", [c for c in shown if c.function.elementwise]),
+        _names("MAKERS", [c for c in shown if _makes(c)]),
+    ]
     for c in (c for c in plan.calls if len(c.results) > 1):
         name, fields = c.function.name, " ".join(r.name for r in c.results)
-        shown = name if name.startswith("linalg_") else c.free
-        lines.append(f'{name}_result = result_type("{shown}", "{fields}")')
+        title = name if name.startswith("linalg_") else c.free
+        lines.append(f'{name}_result = result_type("{title}", "{fields}")')
     tensor = next(c for c in plan.classes if c.name == "tensor")
     methods = [c for c in tensor.calls if not (c.function.as_property or c.shadowed)]
     lines += ["METHODS = {", *(_entry(c.member, c.function) for c in methods), "}"]
     lines += ["PROPERTIES = {", *(_entry(c.member, c.function) for c in tensor.properties), "}"]
     lines.append("NAMESPACES = {")
-    shown = functions(plan)
     for n in sorted({n for c in plan.calls for n in c.function.namespaces}):
         name = functional_name if n == "functional" else lambda f: safe(f.name)
         lines.append(f'{INDENT}"{n}": {{')
@@ -529,6 +536,19 @@ def _exports(plan: Plan) -> str:
         lines.append(f"{INDENT}}},")
     lines.append("}")
     return "\n".join(lines)
+
+
+def _makes(c: Call) -> bool:
+    """Whether all that it does is to make tensors, which share no memory with what it was given."""
+    f = c.function
+    are_tensors = bool(c.results) and all(r.kind.base == "tensor" for r in c.results)
+    is_about_one = f.name == f"tensor_{f.method_name}"
+    return are_tensors and not (f.inplace or f.view or f.gives_back or is_about_one)
+
+
+def _names(table: str, calls: list[Call]) -> str:
+    names = " ".join(safe(c.function.name) for c in calls)
+    return f'{table} = frozenset("{names}".split())'
 
 
 def _entry(name: str, f: Function) -> str:

@@ -34,16 +34,20 @@ _NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
 
 
 def numpy_names(f: Function) -> dict[str, str]:
-    """NumPy's names of arguments, which PyTorch takes too: {"dim": "axis"}. An argument that others
-    without defaults come after has none: it could not be left out."""
+    """NumPy's names of arguments, which PyTorch takes too: {"dim": "axis"}."""
     if not {"torch", "linalg"} & {*f.namespaces} and not f.method:
         return {}
-    required = [a.name for a in f.args if not a.has_default]
-    return {
-        a.name: _NUMPY_NAMES[a.name]
-        for a in f.args
-        if a.name in _NUMPY_NAMES and (a.has_default or a.name == required[-1])
-    }
+    return {a.name: _NUMPY_NAMES[a.name] for a in f.args if a.name in _NUMPY_NAMES}
+
+
+def may_be_left_out(c: Call) -> set[str]:
+    """The arguments that Python's signature needs a default for, though they have none: those that may
+    come by NumPy's name, and what follows them."""
+    others, left_out = numpy_names(c.function), set()
+    for a in shown_arguments(c):
+        if not (a.has_default or a.keyword_only) and (left_out or a.name in others):
+            left_out.add(a.name)
+    return left_out
 
 
 def is_factory(f: Function) -> bool:

@@ -94,7 +94,7 @@ def _returns(plan: Plan, c: Call) -> str:
 
 def _signature(plan: Plan, c: Call, method: bool, functional: bool = False) -> str:
     parts, star = [], False
-    many = python.variadic(c.function)
+    many, left_out = python.variadic(c.function), python.may_be_left_out(c)
     for i, a in enumerate(python.shown_arguments(c)):
         if method and i == 0:
             parts.append("self")
@@ -105,17 +105,13 @@ def _signature(plan: Plan, c: Call, method: bool, functional: bool = False) -> s
         else:
             parts += ["*"] if a.keyword_only and not star else []
             star = star or a.keyword_only
-            parts.append(_parameter(plan, a))
+            parts.append(_parameter(plan, a) + (" = ..." if a.name in left_out else ""))
     others = python.numpy_names(c.function)
     if python.is_factory(c.function):
         parts += ["layout: Any = ...", "pin_memory: builtins.bool = ..."]
     has_out = python.has_out(c) and not functional
     if others or has_out:
         parts += [] if star else ["*"]
-        parts = [
-            part + " = ..." if part.partition(":")[0] in others and "=" not in part else part
-            for part in parts
-        ]
         parts += [
             f"{others[s.name]}: {annotation(plan, s.kind)} = ..."
             for s in c.slots

@@ -264,6 +264,11 @@ def test_adaptive_log_softmax_refusals(both, same):
         (".utils.data", "IterDataPipe", "datasets and samplers do what pipes of data did"),
         (".utils.data", "no_such", ""),
         (".func", "no_such", ""),
+        (
+            ".utils.checkpoint",
+            "CheckpointPolicy",
+            "operations are not intercepted, so that none is chosen to be kept; checkpoint smaller parts",
+        ),
         (".autograd.graph", "no_such", ""),
     ],
 )

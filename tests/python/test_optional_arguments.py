@@ -285,10 +285,21 @@ def test_memory_of_the_cpu():
         "t.linalg.matrix_norm(x, 'nuc', keepdims=True)", "t.linalg.cross(x, x + 1, axis=0)",
         "t.linalg.vecdot(x, x, axis=0)", "t.angle(x, out=t.empty(0))", "t.chain_matmul(x, x.T, out=t.empty(3, 3))",
         "x @ np.eye(4, 2, dtype='float32')", "x @ np.arange(4)", "x.long() @ np.ones((4, 1), dtype='int32')",
-        "x @ np.ones(3)", "x @ 5", "x @ np.float32(5)",
+        "x @ np.ones(3)", "x @ 5", "x @ np.float32(5)", "t.gather(x, axis=1, index=x.long().abs() % 3)",
+        "t.narrow(x, axis=1, start=1, length=2)", "x.narrow(axis=0, start=t.tensor(1), length=2)",
+        "x.select(axis=0, index=1)", "t.index_select(x, axis=1, index=t.tensor([2, 0]))", "t.gradient(x, axis=0)",
+        "t.renorm(x, 2, axis=0, maxnorm=1)", "x.index_add_(axis=0, index=t.tensor([2, 0]), source=t.ones(2, 4))",
+        "x.scatter(axis=1, index=t.tensor([[3, 1]]), src=t.ones(1, 2))", "x.size(axis=1)", "x.stride(axis=0)",
+        "x.scatter_(axis=1, index=t.tensor([[3, 1]]), value=7)", "t.softmax(x, axis=0)", "t.cumsum(x, axis=1)",
+        "t.scatter(x, axis=1, index=t.tensor([[3, 1]]), src=t.ones(1, 2), reduce='add')",
+        "x.scatter_(axis=1, index=t.tensor([[3, 1]]), src=t.ones(1, 2), reduce='multiply')",
+        "t.select_scatter(x, t.zeros(4), axis=0, index=1)", "t.unsafe_split(x, 2, axis=1)", "x.unsafe_chunk(2, axis=1)",
+        "t.index_copy(x, axis=0, index=t.tensor([2]), source=t.ones(1, 4), out=t.empty(3, 4))",
     ],
 )  # fmt: skip
-@pytest.mark.filterwarnings("ignore:.*chain_matmul", "ignore:.*__array_wrap__")
+@pytest.mark.filterwarnings(
+    "ignore:.*chain_matmul", "ignore:.*__array_wrap__", "ignore:.*reduce arg"
+)
 def test_arguments_by_other_names_and_kinds(text, both, same):
     def run(t):
         names = {"t": t, "np": np, "x": t.arange(-6.0, 6.0).view(3, 4)}
@@ -300,3 +311,21 @@ def test_arguments_by_other_names_and_kinds(text, both, same):
         assert mine is theirs or "np.ones(3)" in text
     else:
         same(mine, theirs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.gather(x, 1)", "t.renorm(x, 2)", "x.select(0)", "x.scatter(src=x)",
+        "t.index_add(x, 0)", "t.cumsum(x)", "t.index_select(x, 0, out=x)", "t.gather(x, 1, None)",
+    ],
+)  # fmt: skip
+def test_arguments_that_are_missing(text, both):
+    def run(t):
+        with pytest.raises(TypeError) as error:
+            eval(text, {"t": t, "x": t.ones(2, 3)})
+        return str(error.value).partition("\n")[0]
+
+    mine, theirs = both(run)
+    # where there are several signatures, PyTorch names none of the arguments
+    assert mine == theirs or "invalid combination" in theirs and "missing" in mine

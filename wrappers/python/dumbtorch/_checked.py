@@ -4,6 +4,7 @@ way."""
 from __future__ import annotations
 
 from . import _ops
+from ._complaints import MISSING
 from ._tensor_type import TensorBase
 from ._types import bool_, uint8
 from ._warning import warn_of_cycle, warn_once
@@ -15,11 +16,11 @@ def sort(input, dim=-1, descending=False, *, stable=None, axis=None, out=None):
     return _ops.sort(input, dim, descending, stable=stable, axis=axis, out=out)
 
 
-def narrow(input, dim, start, length):
+def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
     """A range along a dimension; `start` may be a tensor of one integer."""
     if isinstance(start, TensorBase) and (start.ndim or not _is_integral(start)):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    return _ops.narrow(input, dim, start, length)
+    return _ops.narrow(input, dim if axis is None else axis, start, length)
 
 
 def _is_integral(x) -> bool:

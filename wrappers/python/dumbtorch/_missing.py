@@ -35,6 +35,8 @@ _REASONS = {
     "there is no such device": "ipu mps mtia xpu",
     "all tensors are strided": "to_mkldnn",
     "volumes have no order of their own in memory": "channels_last_3d",
+    "operations are not intercepted, so that none is chosen to be kept; checkpoint smaller parts": """
+        CheckpointPolicy SAC_IGNORED_OPS SelectiveCheckpointContext create_selective_checkpoint_contexts""",
     "nothing is compiled or exported": "export fork fx wait",
     "optimizers and modules have it; x.grad = None clears one tensor's gradient": "zero_grad",
 }

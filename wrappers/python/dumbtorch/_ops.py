@@ -3,11 +3,11 @@
 
 # ruff: noqa
 from . import _enums
+from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi, lib
 from ._named_results import result_type
 from ._out import into
 from ._runtime import (
-    BAD_ARGUMENTS,
     CALLBACKS,
     FLOAT64_16,
     FLOAT64_ARRAY,
@@ -20,7 +20,6 @@ from ._runtime import (
     c_path,
     c_string,
     c_strings,
-    complain,
     device_from,
     device_parts,
     fail,
@@ -125,7 +124,7 @@ def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_linear(in_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Linear", "in_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in_features, out_features, bias, device, dtype) from None
+        return otherwise(error, nn_linear, "Linear", "in_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in_features, out_features, bias, device, dtype)
     return Module.own(out)
 
 
@@ -157,7 +156,7 @@ def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        return otherwise(error, nn_conv1d, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
     return Module.own(out)
 
 
@@ -189,7 +188,7 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        return otherwise(error, nn_conv2d, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
     return Module.own(out)
 
 
@@ -221,7 +220,7 @@ def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+        return otherwise(error, nn_conv3d, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
     return Module.own(out)
 
 
@@ -255,7 +254,7 @@ def nn_conv_transpose1d(in_channels, out_channels, kernel_size, *, stride=1, pad
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        return otherwise(error, nn_conv_transpose1d, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
     return Module.own(out)
 
 
@@ -289,7 +288,7 @@ def nn_conv_transpose2d(in_channels, out_channels, kernel_size, *, stride=1, pad
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        return otherwise(error, nn_conv_transpose2d, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
     return Module.own(out)
 
 
@@ -323,7 +322,7 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+        return otherwise(error, nn_conv_transpose3d, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
     return Module.own(out)
 
 
@@ -351,7 +350,7 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        return otherwise(error, nn_batch_norm1d, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
 
 
@@ -379,7 +378,7 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        return otherwise(error, nn_batch_norm2d, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
 
 
@@ -407,7 +406,7 @@ def nn_batch_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_batch_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BatchNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        return otherwise(error, nn_batch_norm3d, "BatchNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
 
 
@@ -434,7 +433,7 @@ def nn_instance_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_instance_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "InstanceNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        return otherwise(error, nn_instance_norm1d, "InstanceNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
 
 
@@ -461,7 +460,7 @@ def nn_instance_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_instance_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "InstanceNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        return otherwise(error, nn_instance_norm2d, "InstanceNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
 
 
@@ -488,7 +487,7 @@ def nn_instance_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_instance_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "InstanceNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+        return otherwise(error, nn_instance_norm3d, "InstanceNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
 
 
@@ -512,7 +511,7 @@ def nn_group_norm(num_groups, num_channels, *, eps=1e-05, affine=True, bias=True
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_group_norm(num_groups, num_channels, eps, affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GroupNorm", "num_groups:i64 num_channels:i64 eps:f64 affine:bool bias:bool device:device? dtype:dtype?", num_groups, num_channels, eps, affine, bias, device, dtype) from None
+        return otherwise(error, nn_group_norm, "GroupNorm", "num_groups:i64 num_channels:i64 eps:f64 affine:bool bias:bool device:device? dtype:dtype?", num_groups, num_channels, eps, affine, bias, device, dtype)
     return Module.own(out)
 
 
@@ -536,7 +535,7 @@ def nn_rms_norm(normalized_shape, *, eps=None, elementwise_affine=True, device=N
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RMSNorm", "normalized_shape:i64[1] eps:f64? elementwise_affine:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, device, dtype) from None
+        return otherwise(error, nn_rms_norm, "RMSNorm", "normalized_shape:i64[1] eps:f64? elementwise_affine:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, device, dtype)
     return Module.own(out)
 
 
@@ -555,7 +554,7 @@ def nn_local_response_norm(size, *, alpha=0.0001, beta=0.75, k=1.0):
     try:
         out = lib.py_nn_local_response_norm(size, alpha, beta, k)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LocalResponseNorm", "size:i64 alpha:f64 beta:f64 k:f64", size, alpha, beta, k) from None
+        return otherwise(error, nn_local_response_norm, "LocalResponseNorm", "size:i64 alpha:f64 beta:f64 k:f64", size, alpha, beta, k)
     return Module.own(out)
 
 
@@ -579,7 +578,7 @@ def nn_layer_norm(normalized_shape, *, eps=1e-05, elementwise_affine=True, bias=
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_layer_norm(normalized_shape_c, len(normalized_shape_c), eps, elementwise_affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LayerNorm", "normalized_shape:i64[1] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, bias, device, dtype) from None
+        return otherwise(error, nn_layer_norm, "LayerNorm", "normalized_shape:i64[1] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, bias, device, dtype)
     return Module.own(out)
 
 
@@ -596,7 +595,7 @@ def nn_dropout(*, p=0.5, inplace=False):
     try:
         out = lib.py_nn_dropout(p, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Dropout", "p:f64 inplace:bool", p, inplace) from None
+        return otherwise(error, nn_dropout, "Dropout", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
 
 
@@ -613,7 +612,7 @@ def nn_dropout1d(*, p=0.5, inplace=False):
     try:
         out = lib.py_nn_dropout1d(p, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Dropout1d", "p:f64 inplace:bool", p, inplace) from None
+        return otherwise(error, nn_dropout1d, "Dropout1d", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
 
 
@@ -630,7 +629,7 @@ def nn_dropout2d(*, p=0.5, inplace=False):
     try:
         out = lib.py_nn_dropout2d(p, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Dropout2d", "p:f64 inplace:bool", p, inplace) from None
+        return otherwise(error, nn_dropout2d, "Dropout2d", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
 
 
@@ -648,7 +647,7 @@ def nn_dropout3d(*, p=0.5, inplace=False):
     try:
         out = lib.py_nn_dropout3d(p, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Dropout3d", "p:f64 inplace:bool", p, inplace) from None
+        return otherwise(error, nn_dropout3d, "Dropout3d", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
 
 
@@ -666,7 +665,7 @@ def nn_alpha_dropout(*, p=0.5, inplace=False):
     try:
         out = lib.py_nn_alpha_dropout(p, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AlphaDropout", "p:f64 inplace:bool", p, inplace) from None
+        return otherwise(error, nn_alpha_dropout, "AlphaDropout", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
 
 
@@ -683,7 +682,7 @@ def nn_feature_alpha_dropout(*, p=0.5, inplace=False):
     try:
         out = lib.py_nn_feature_alpha_dropout(p, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "FeatureAlphaDropout", "p:f64 inplace:bool", p, inplace) from None
+        return otherwise(error, nn_feature_alpha_dropout, "FeatureAlphaDropout", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
 
 
@@ -709,7 +708,7 @@ def nn_embedding(num_embeddings, embedding_dim, *, padding_idx=None, max_norm=No
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_embedding(num_embeddings, embedding_dim, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Embedding", "num_embeddings:i64 embedding_dim:i64 padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool device:device? dtype:dtype?", num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype) from None
+        return otherwise(error, nn_embedding, "Embedding", "num_embeddings:i64 embedding_dim:i64 padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool device:device? dtype:dtype?", num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype)
     return Module.own(out)
 
 
@@ -737,7 +736,7 @@ def nn_embedding_bag(num_embeddings, embedding_dim, *, max_norm=None, norm_type=
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_embedding_bag(num_embeddings, embedding_dim, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "EmbeddingBag", "num_embeddings:i64 embedding_dim:i64 max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool include_last_offset:bool padding_idx:i64? device:device? dtype:dtype?", num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype) from None
+        return otherwise(error, nn_embedding_bag, "EmbeddingBag", "num_embeddings:i64 embedding_dim:i64 max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool include_last_offset:bool padding_idx:i64? device:device? dtype:dtype?", num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype)
     return Module.own(out)
 
 
@@ -754,7 +753,7 @@ def nn_flatten(*, start_dim=1, end_dim=-1):
     try:
         out = lib.py_nn_flatten(start_dim, end_dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Flatten", "start_dim:i64 end_dim:i64", start_dim, end_dim) from None
+        return otherwise(error, nn_flatten, "Flatten", "start_dim:i64 end_dim:i64", start_dim, end_dim)
     return Module.own(out)
 
 
@@ -767,7 +766,7 @@ def nn_identity():
     try:
         out = lib.py_nn_identity()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Identity", "") from None
+        return otherwise(error, nn_identity, "Identity", "")
     return Module.own(out)
 
 
@@ -784,7 +783,7 @@ def nn_cosine_similarity(*, dim=1, eps=1e-08):
     try:
         out = lib.py_nn_cosine_similarity(dim, eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CosineSimilarity", "dim:i64 eps:f64", dim, eps) from None
+        return otherwise(error, nn_cosine_similarity, "CosineSimilarity", "dim:i64 eps:f64", dim, eps)
     return Module.own(out)
 
 
@@ -802,7 +801,7 @@ def nn_pairwise_distance(*, p=2.0, eps=1e-06, keepdim=False):
     try:
         out = lib.py_nn_pairwise_distance(p, eps, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "PairwiseDistance", "p:f64 eps:f64 keepdim:bool", p, eps, keepdim) from None
+        return otherwise(error, nn_pairwise_distance, "PairwiseDistance", "p:f64 eps:f64 keepdim:bool", p, eps, keepdim)
     return Module.own(out)
 
 
@@ -824,7 +823,7 @@ def nn_bilinear(in1_features, in2_features, out_features, *, bias=True, device=N
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in1_features, in2_features, out_features, bias, device, dtype) from None
+        return otherwise(error, nn_bilinear, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in1_features, in2_features, out_features, bias, device, dtype)
     return Module.own(out)
 
 
@@ -840,7 +839,7 @@ def nn_relu(*, inplace=False):
     try:
         out = lib.py_nn_relu(inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReLU", "inplace:bool", inplace) from None
+        return otherwise(error, nn_relu, "ReLU", "inplace:bool", inplace)
     return Module.own(out)
 
 
@@ -857,7 +856,7 @@ def nn_leaky_relu(*, negative_slope=0.01, inplace=False):
     try:
         out = lib.py_nn_leaky_relu(negative_slope, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LeakyReLU", "negative_slope:f64 inplace:bool", negative_slope, inplace) from None
+        return otherwise(error, nn_leaky_relu, "LeakyReLU", "negative_slope:f64 inplace:bool", negative_slope, inplace)
     return Module.own(out)
 
 
@@ -874,7 +873,7 @@ def nn_elu(*, alpha=1.0, inplace=False):
     try:
         out = lib.py_nn_elu(alpha, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ELU", "alpha:f64 inplace:bool", alpha, inplace) from None
+        return otherwise(error, nn_elu, "ELU", "alpha:f64 inplace:bool", alpha, inplace)
     return Module.own(out)
 
 
@@ -892,7 +891,7 @@ def nn_softplus(*, beta=1.0, threshold=20.0):
     try:
         out = lib.py_nn_softplus(beta, threshold)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Softplus", "beta:f64 threshold:f64", beta, threshold) from None
+        return otherwise(error, nn_softplus, "Softplus", "beta:f64 threshold:f64", beta, threshold)
     return Module.own(out)
 
 
@@ -908,7 +907,7 @@ def nn_gelu(*, approximate='none'):
     try:
         out = lib.py_nn_gelu(APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GELU", "approximate:enum", approximate) from None
+        return otherwise(error, nn_gelu, "GELU", "approximate:enum", approximate)
     return Module.own(out)
 
 
@@ -924,7 +923,7 @@ def nn_silu(*, inplace=False):
     try:
         out = lib.py_nn_silu(inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "SiLU", "inplace:bool", inplace) from None
+        return otherwise(error, nn_silu, "SiLU", "inplace:bool", inplace)
     return Module.own(out)
 
 
@@ -937,7 +936,7 @@ def nn_sigmoid():
     try:
         out = lib.py_nn_sigmoid()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Sigmoid", "") from None
+        return otherwise(error, nn_sigmoid, "Sigmoid", "")
     return Module.own(out)
 
 
@@ -950,7 +949,7 @@ def nn_log_sigmoid():
     try:
         out = lib.py_nn_log_sigmoid()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LogSigmoid", "") from None
+        return otherwise(error, nn_log_sigmoid, "LogSigmoid", "")
     return Module.own(out)
 
 
@@ -963,7 +962,7 @@ def nn_tanh():
     try:
         out = lib.py_nn_tanh()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Tanh", "") from None
+        return otherwise(error, nn_tanh, "Tanh", "")
     return Module.own(out)
 
 
@@ -981,7 +980,7 @@ def nn_hardtanh(*, min_val=-1.0, max_val=1.0, inplace=False):
     try:
         out = lib.py_nn_hardtanh(min_val, max_val, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Hardtanh", "min_val:f64 max_val:f64 inplace:bool", min_val, max_val, inplace) from None
+        return otherwise(error, nn_hardtanh, "Hardtanh", "min_val:f64 max_val:f64 inplace:bool", min_val, max_val, inplace)
     return Module.own(out)
 
 
@@ -997,7 +996,7 @@ def nn_re_lu6(*, inplace=False):
     try:
         out = lib.py_nn_re_lu6(inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReLU6", "inplace:bool", inplace) from None
+        return otherwise(error, nn_re_lu6, "ReLU6", "inplace:bool", inplace)
     return Module.own(out)
 
 
@@ -1013,7 +1012,7 @@ def nn_hardsigmoid(*, inplace=False):
     try:
         out = lib.py_nn_hardsigmoid(inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Hardsigmoid", "inplace:bool", inplace) from None
+        return otherwise(error, nn_hardsigmoid, "Hardsigmoid", "inplace:bool", inplace)
     return Module.own(out)
 
 
@@ -1029,7 +1028,7 @@ def nn_hardswish(*, inplace=False):
     try:
         out = lib.py_nn_hardswish(inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Hardswish", "inplace:bool", inplace) from None
+        return otherwise(error, nn_hardswish, "Hardswish", "inplace:bool", inplace)
     return Module.own(out)
 
 
@@ -1045,7 +1044,7 @@ def nn_hardshrink(*, lambd=0.5):
     try:
         out = lib.py_nn_hardshrink(lambd)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Hardshrink", "lambd:f64", lambd) from None
+        return otherwise(error, nn_hardshrink, "Hardshrink", "lambd:f64", lambd)
     return Module.own(out)
 
 
@@ -1061,7 +1060,7 @@ def nn_softshrink(*, lambd=0.5):
     try:
         out = lib.py_nn_softshrink(lambd)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Softshrink", "lambd:f64", lambd) from None
+        return otherwise(error, nn_softshrink, "Softshrink", "lambd:f64", lambd)
     return Module.own(out)
 
 
@@ -1074,7 +1073,7 @@ def nn_tanhshrink():
     try:
         out = lib.py_nn_tanhshrink()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Tanhshrink", "") from None
+        return otherwise(error, nn_tanhshrink, "Tanhshrink", "")
     return Module.own(out)
 
 
@@ -1092,7 +1091,7 @@ def nn_threshold(threshold, value, *, inplace=False):
     try:
         out = lib.py_nn_threshold(threshold, value, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Threshold", "threshold:f64 value:f64 inplace:bool", threshold, value, inplace) from None
+        return otherwise(error, nn_threshold, "Threshold", "threshold:f64 value:f64 inplace:bool", threshold, value, inplace)
     return Module.own(out)
 
 
@@ -1105,7 +1104,7 @@ def nn_softsign():
     try:
         out = lib.py_nn_softsign()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Softsign", "") from None
+        return otherwise(error, nn_softsign, "Softsign", "")
     return Module.own(out)
 
 
@@ -1121,7 +1120,7 @@ def nn_selu(*, inplace=False):
     try:
         out = lib.py_nn_selu(inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "SELU", "inplace:bool", inplace) from None
+        return otherwise(error, nn_selu, "SELU", "inplace:bool", inplace)
     return Module.own(out)
 
 
@@ -1138,7 +1137,7 @@ def nn_celu(*, alpha=1.0, inplace=False):
     try:
         out = lib.py_nn_celu(alpha, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CELU", "alpha:f64 inplace:bool", alpha, inplace) from None
+        return otherwise(error, nn_celu, "CELU", "alpha:f64 inplace:bool", alpha, inplace)
     return Module.own(out)
 
 
@@ -1154,7 +1153,7 @@ def nn_mish(*, inplace=False):
     try:
         out = lib.py_nn_mish(inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Mish", "inplace:bool", inplace) from None
+        return otherwise(error, nn_mish, "Mish", "inplace:bool", inplace)
     return Module.own(out)
 
 
@@ -1170,7 +1169,7 @@ def nn_glu(*, dim=-1):
     try:
         out = lib.py_nn_glu(dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GLU", "dim:i64", dim) from None
+        return otherwise(error, nn_glu, "GLU", "dim:i64", dim)
     return Module.own(out)
 
 
@@ -1190,7 +1189,7 @@ def nn_prelu(*, num_parameters=1, init=0.25, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_prelu(num_parameters, init, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "PReLU", "num_parameters:i64 init:f64 device:device? dtype:dtype?", num_parameters, init, device, dtype) from None
+        return otherwise(error, nn_prelu, "PReLU", "num_parameters:i64 init:f64 device:device? dtype:dtype?", num_parameters, init, device, dtype)
     return Module.own(out)
 
 
@@ -1209,7 +1208,7 @@ def nn_rrelu(*, lower=0.125, upper=0.3333333333333333, inplace=False):
     try:
         out = lib.py_nn_rrelu(lower, upper, inplace)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RReLU", "lower:f64 upper:f64 inplace:bool", lower, upper, inplace) from None
+        return otherwise(error, nn_rrelu, "RReLU", "lower:f64 upper:f64 inplace:bool", lower, upper, inplace)
     return Module.own(out)
 
 
@@ -1225,7 +1224,7 @@ def nn_softmin(dim):
     try:
         out = lib.py_nn_softmin(dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Softmin", "dim:i64", dim) from None
+        return otherwise(error, nn_softmin, "Softmin", "dim:i64", dim)
     return Module.own(out)
 
 
@@ -1241,7 +1240,7 @@ def nn_softmax(dim):
     try:
         out = lib.py_nn_softmax(dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Softmax", "dim:i64", dim) from None
+        return otherwise(error, nn_softmax, "Softmax", "dim:i64", dim)
     return Module.own(out)
 
 
@@ -1254,7 +1253,7 @@ def nn_softmax2d():
     try:
         out = lib.py_nn_softmax2d()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Softmax2d", "") from None
+        return otherwise(error, nn_softmax2d, "Softmax2d", "")
     return Module.own(out)
 
 
@@ -1270,7 +1269,7 @@ def nn_log_softmax(dim):
     try:
         out = lib.py_nn_log_softmax(dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LogSoftmax", "dim:i64", dim) from None
+        return otherwise(error, nn_log_softmax, "LogSoftmax", "dim:i64", dim)
     return Module.own(out)
 
 
@@ -1302,7 +1301,7 @@ def nn_multihead_attention(embed_dim, num_heads, *, dropout=0.0, bias=True, add_
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:dtype?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype) from None
+        return otherwise(error, nn_multihead_attention, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:dtype?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype)
     return Module.own(out)
 
 
@@ -1333,7 +1332,7 @@ def nn_transformer_encoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+        return otherwise(error, nn_transformer_encoder_layer, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
     return Module.own(out)
 
 
@@ -1364,7 +1363,7 @@ def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+        return otherwise(error, nn_transformer_decoder_layer, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
     return Module.own(out)
 
 
@@ -1398,7 +1397,7 @@ def nn_transformer(*, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_la
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+        return otherwise(error, nn_transformer, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
     return Module.own(out)
 
 
@@ -1414,7 +1413,7 @@ def nn_mse_loss(*, reduction='mean'):
     try:
         out = lib.py_nn_mse_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MSELoss", "reduction:enum", reduction) from None
+        return otherwise(error, nn_mse_loss, "MSELoss", "reduction:enum", reduction)
     return Module.own(out)
 
 
@@ -1430,7 +1429,7 @@ def nn_l1_loss(*, reduction='mean'):
     try:
         out = lib.py_nn_l1_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "L1Loss", "reduction:enum", reduction) from None
+        return otherwise(error, nn_l1_loss, "L1Loss", "reduction:enum", reduction)
     return Module.own(out)
 
 
@@ -1448,7 +1447,7 @@ def nn_nll_loss(*, weight=None, ignore_index=-100, reduction='mean'):
     try:
         out = lib.py_nn_nll_loss(0 if weight is None else weight._h, ignore_index, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "NLLLoss", "weight:tensor? ignore_index:i64 reduction:enum", weight, ignore_index, reduction) from None
+        return otherwise(error, nn_nll_loss, "NLLLoss", "weight:tensor? ignore_index:i64 reduction:enum", weight, ignore_index, reduction)
     return Module.own(out)
 
 
@@ -1468,7 +1467,7 @@ def nn_cross_entropy_loss(*, weight=None, ignore_index=-100, reduction='mean', l
     try:
         out = lib.py_nn_cross_entropy_loss(0 if weight is None else weight._h, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CrossEntropyLoss", "weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", weight, ignore_index, reduction, label_smoothing) from None
+        return otherwise(error, nn_cross_entropy_loss, "CrossEntropyLoss", "weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", weight, ignore_index, reduction, label_smoothing)
     return Module.own(out)
 
 
@@ -1486,7 +1485,7 @@ def nn_bce_loss(*, weight=None, reduction='mean'):
     try:
         out = lib.py_nn_bce_loss(0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BCELoss", "weight:tensor? reduction:enum", weight, reduction) from None
+        return otherwise(error, nn_bce_loss, "BCELoss", "weight:tensor? reduction:enum", weight, reduction)
     return Module.own(out)
 
 
@@ -1504,7 +1503,7 @@ def nn_bce_with_logits_loss(*, weight=None, reduction='mean', pos_weight=None):
     try:
         out = lib.py_nn_bce_with_logits_loss(0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "BCEWithLogitsLoss", "weight:tensor? reduction:enum pos_weight:tensor?", weight, reduction, pos_weight) from None
+        return otherwise(error, nn_bce_with_logits_loss, "BCEWithLogitsLoss", "weight:tensor? reduction:enum pos_weight:tensor?", weight, reduction, pos_weight)
     return Module.own(out)
 
 
@@ -1522,7 +1521,7 @@ def nn_smooth_l1_loss(*, reduction='mean', beta=1.0):
     try:
         out = lib.py_nn_smooth_l1_loss(REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "SmoothL1Loss", "reduction:enum beta:f64", reduction, beta) from None
+        return otherwise(error, nn_smooth_l1_loss, "SmoothL1Loss", "reduction:enum beta:f64", reduction, beta)
     return Module.own(out)
 
 
@@ -1539,7 +1538,7 @@ def nn_huber_loss(*, reduction='mean', delta=1.0):
     try:
         out = lib.py_nn_huber_loss(REDUCTION[reduction], delta)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "HuberLoss", "reduction:enum delta:f64", reduction, delta) from None
+        return otherwise(error, nn_huber_loss, "HuberLoss", "reduction:enum delta:f64", reduction, delta)
     return Module.own(out)
 
 
@@ -1556,7 +1555,7 @@ def nn_kl_div_loss(*, reduction='mean', log_target=False):
     try:
         out = lib.py_nn_kl_div_loss(DIVERGENCE_REDUCTION[reduction], log_target)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "KLDivLoss", "reduction:enum log_target:bool", reduction, log_target) from None
+        return otherwise(error, nn_kl_div_loss, "KLDivLoss", "reduction:enum log_target:bool", reduction, log_target)
     return Module.own(out)
 
 
@@ -1576,7 +1575,7 @@ def nn_poisson_nll_loss(*, log_input=True, full=False, eps=1e-08, reduction='mea
     try:
         out = lib.py_nn_poisson_nll_loss(log_input, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "PoissonNLLLoss", "log_input:bool full:bool eps:f64 reduction:enum", log_input, full, eps, reduction) from None
+        return otherwise(error, nn_poisson_nll_loss, "PoissonNLLLoss", "log_input:bool full:bool eps:f64 reduction:enum", log_input, full, eps, reduction)
     return Module.own(out)
 
 
@@ -1595,7 +1594,7 @@ def nn_gaussian_nll_loss(*, full=False, eps=1e-06, reduction='mean'):
     try:
         out = lib.py_nn_gaussian_nll_loss(full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GaussianNLLLoss", "full:bool eps:f64 reduction:enum", full, eps, reduction) from None
+        return otherwise(error, nn_gaussian_nll_loss, "GaussianNLLLoss", "full:bool eps:f64 reduction:enum", full, eps, reduction)
     return Module.own(out)
 
 
@@ -1611,7 +1610,7 @@ def nn_soft_margin_loss(*, reduction='mean'):
     try:
         out = lib.py_nn_soft_margin_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "SoftMarginLoss", "reduction:enum", reduction) from None
+        return otherwise(error, nn_soft_margin_loss, "SoftMarginLoss", "reduction:enum", reduction)
     return Module.own(out)
 
 
@@ -1628,7 +1627,7 @@ def nn_hinge_embedding_loss(*, margin=1.0, reduction='mean'):
     try:
         out = lib.py_nn_hinge_embedding_loss(margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "HingeEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+        return otherwise(error, nn_hinge_embedding_loss, "HingeEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction)
     return Module.own(out)
 
 
@@ -1646,7 +1645,7 @@ def nn_margin_ranking_loss(*, margin=0.0, reduction='mean'):
     try:
         out = lib.py_nn_margin_ranking_loss(margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MarginRankingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+        return otherwise(error, nn_margin_ranking_loss, "MarginRankingLoss", "margin:f64 reduction:enum", margin, reduction)
     return Module.own(out)
 
 
@@ -1664,7 +1663,7 @@ def nn_cosine_embedding_loss(*, margin=0.0, reduction='mean'):
     try:
         out = lib.py_nn_cosine_embedding_loss(margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CosineEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+        return otherwise(error, nn_cosine_embedding_loss, "CosineEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction)
     return Module.own(out)
 
 
@@ -1684,7 +1683,7 @@ def nn_triplet_margin_loss(*, margin=1.0, p=2.0, eps=1e-06, swap=False, reductio
     try:
         out = lib.py_nn_triplet_margin_loss(margin, p, eps, swap, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "TripletMarginLoss", "margin:f64 p:f64 eps:f64 swap:bool reduction:enum", margin, p, eps, swap, reduction) from None
+        return otherwise(error, nn_triplet_margin_loss, "TripletMarginLoss", "margin:f64 p:f64 eps:f64 swap:bool reduction:enum", margin, p, eps, swap, reduction)
     return Module.own(out)
 
 
@@ -1704,7 +1703,7 @@ def nn_multi_margin_loss(*, p=1, margin=1.0, weight=None, reduction='mean'):
     try:
         out = lib.py_nn_multi_margin_loss(p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MultiMarginLoss", "p:i64 margin:f64 weight:tensor? reduction:enum", p, margin, weight, reduction) from None
+        return otherwise(error, nn_multi_margin_loss, "MultiMarginLoss", "p:i64 margin:f64 weight:tensor? reduction:enum", p, margin, weight, reduction)
     return Module.own(out)
 
 
@@ -1721,7 +1720,7 @@ def nn_multi_label_margin_loss(*, reduction='mean'):
     try:
         out = lib.py_nn_multi_label_margin_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MultiLabelMarginLoss", "reduction:enum", reduction) from None
+        return otherwise(error, nn_multi_label_margin_loss, "MultiLabelMarginLoss", "reduction:enum", reduction)
     return Module.own(out)
 
 
@@ -1738,7 +1737,7 @@ def nn_multi_label_soft_margin_loss(*, weight=None, reduction='mean'):
     try:
         out = lib.py_nn_multi_label_soft_margin_loss(0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MultiLabelSoftMarginLoss", "weight:tensor? reduction:enum", weight, reduction) from None
+        return otherwise(error, nn_multi_label_soft_margin_loss, "MultiLabelSoftMarginLoss", "weight:tensor? reduction:enum", weight, reduction)
     return Module.own(out)
 
 
@@ -1757,7 +1756,7 @@ def nn_ctc_loss(*, blank=0, reduction='mean', zero_infinity=False):
     try:
         out = lib.py_nn_ctc_loss(blank, REDUCTION[reduction], zero_infinity)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CTCLoss", "blank:i64 reduction:enum zero_infinity:bool", blank, reduction, zero_infinity) from None
+        return otherwise(error, nn_ctc_loss, "CTCLoss", "blank:i64 reduction:enum zero_infinity:bool", blank, reduction, zero_infinity)
     return Module.own(out)
 
 
@@ -1782,7 +1781,7 @@ def nn_max_pool1d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         dilation_c = int_list(dilation, 1)
         out = lib.py_nn_max_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, nn_max_pool1d, "MaxPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode)
     return Module.own(out)
 
 
@@ -1807,7 +1806,7 @@ def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         dilation_c = int_list(dilation, 2)
         out = lib.py_nn_max_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, nn_max_pool2d, "MaxPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode)
     return Module.own(out)
 
 
@@ -1832,7 +1831,7 @@ def nn_max_pool3d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         dilation_c = int_list(dilation, 3)
         out = lib.py_nn_max_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, nn_max_pool3d, "MaxPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode)
     return Module.own(out)
 
 
@@ -1854,7 +1853,7 @@ def nn_max_unpool1d(kernel_size, *, stride=None, padding=0):
         padding_c = int_list(padding, 1)
         out = lib.py_nn_max_unpool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding) from None
+        return otherwise(error, nn_max_unpool1d, "MaxUnpool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding)
     return Module.own(out)
 
 
@@ -1876,7 +1875,7 @@ def nn_max_unpool2d(kernel_size, *, stride=None, padding=0):
         padding_c = int_list(padding, 2)
         out = lib.py_nn_max_unpool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding) from None
+        return otherwise(error, nn_max_unpool2d, "MaxUnpool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding)
     return Module.own(out)
 
 
@@ -1898,7 +1897,7 @@ def nn_max_unpool3d(kernel_size, *, stride=None, padding=0):
         padding_c = int_list(padding, 3)
         out = lib.py_nn_max_unpool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding) from None
+        return otherwise(error, nn_max_unpool3d, "MaxUnpool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding)
     return Module.own(out)
 
 
@@ -1921,7 +1920,7 @@ def nn_fractional_max_pool2d(kernel_size, *, output_size=None, output_ratio=None
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_nn_fractional_max_pool2d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "FractionalMaxPool2d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio) from None
+        return otherwise(error, nn_fractional_max_pool2d, "FractionalMaxPool2d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio)
     return Module.own(out)
 
 
@@ -1944,7 +1943,7 @@ def nn_fractional_max_pool3d(kernel_size, *, output_size=None, output_ratio=None
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_nn_fractional_max_pool3d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "FractionalMaxPool3d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio) from None
+        return otherwise(error, nn_fractional_max_pool3d, "FractionalMaxPool3d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio)
     return Module.own(out)
 
 
@@ -1968,7 +1967,7 @@ def nn_avg_pool1d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         padding_c = int_list(padding, 1)
         out = lib.py_nn_avg_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad) from None
+        return otherwise(error, nn_avg_pool1d, "AvgPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad)
     return Module.own(out)
 
 
@@ -1993,7 +1992,7 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         padding_c = int_list(padding, 2)
         out = lib.py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        return otherwise(error, nn_avg_pool2d, "AvgPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return Module.own(out)
 
 
@@ -2018,7 +2017,7 @@ def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         padding_c = int_list(padding, 3)
         out = lib.py_nn_avg_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AvgPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        return otherwise(error, nn_avg_pool3d, "AvgPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return Module.own(out)
 
 
@@ -2036,7 +2035,7 @@ def nn_adaptive_avg_pool1d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[1]", given_sizes(args, output_size)) from None
+        return otherwise(error, nn_adaptive_avg_pool1d, "AdaptiveAvgPool1d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
 
 
@@ -2054,7 +2053,7 @@ def nn_adaptive_max_pool1d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[1]", given_sizes(args, output_size)) from None
+        return otherwise(error, nn_adaptive_max_pool1d, "AdaptiveMaxPool1d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
 
 
@@ -2075,7 +2074,7 @@ def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 1)
         out = lib.py_nn_lp_pool1d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool1d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+        return otherwise(error, nn_lp_pool1d, "LPPool1d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode)
     return Module.own(out)
 
 
@@ -2093,7 +2092,7 @@ def nn_adaptive_avg_pool2d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[1]", given_sizes(args, output_size)) from None
+        return otherwise(error, nn_adaptive_avg_pool2d, "AdaptiveAvgPool2d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
 
 
@@ -2111,7 +2110,7 @@ def nn_adaptive_max_pool2d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[1]", given_sizes(args, output_size)) from None
+        return otherwise(error, nn_adaptive_max_pool2d, "AdaptiveMaxPool2d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
 
 
@@ -2133,7 +2132,7 @@ def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 2)
         out = lib.py_nn_lp_pool2d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool2d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+        return otherwise(error, nn_lp_pool2d, "LPPool2d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode)
     return Module.own(out)
 
 
@@ -2151,7 +2150,7 @@ def nn_adaptive_avg_pool3d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[1]", given_sizes(args, output_size)) from None
+        return otherwise(error, nn_adaptive_avg_pool3d, "AdaptiveAvgPool3d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
 
 
@@ -2169,7 +2168,7 @@ def nn_adaptive_max_pool3d(*args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[1]", given_sizes(args, output_size)) from None
+        return otherwise(error, nn_adaptive_max_pool3d, "AdaptiveMaxPool3d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
 
 
@@ -2191,7 +2190,7 @@ def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 3)
         out = lib.py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LPPool3d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+        return otherwise(error, nn_lp_pool3d, "LPPool3d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode)
     return Module.own(out)
 
 
@@ -2212,7 +2211,7 @@ def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Upsample", "size:i64[1]? scale_factor:f64[1]? mode:enum", size, scale_factor, mode) from None
+        return otherwise(error, nn_upsample, "Upsample", "size:i64[1]? scale_factor:f64[1]? mode:enum", size, scale_factor, mode)
     return Module.own(out)
 
 
@@ -2231,7 +2230,7 @@ def nn_upsampling_nearest2d(*, size=None, scale_factor=None):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_nn_upsampling_nearest2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "UpsamplingNearest2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor) from None
+        return otherwise(error, nn_upsampling_nearest2d, "UpsamplingNearest2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor)
     return Module.own(out)
 
 
@@ -2251,7 +2250,7 @@ def nn_upsampling_bilinear2d(*, size=None, scale_factor=None):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_nn_upsampling_bilinear2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "UpsamplingBilinear2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor) from None
+        return otherwise(error, nn_upsampling_bilinear2d, "UpsamplingBilinear2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor)
     return Module.own(out)
 
 
@@ -2283,7 +2282,7 @@ def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=T
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype) from None
+        return otherwise(error, nn_rnn, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype)
     return Module.own(out)
 
 
@@ -2316,7 +2315,7 @@ def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fal
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype) from None
+        return otherwise(error, nn_lstm, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
     return Module.own(out)
 
 
@@ -2347,7 +2346,7 @@ def nn_gru(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fals
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype) from None
+        return otherwise(error, nn_gru, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
     return Module.own(out)
 
 
@@ -2369,7 +2368,7 @@ def nn_rnn_cell(input_size, hidden_size, *, bias=True, nonlinearity='tanh', devi
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:dtype?", input_size, hidden_size, bias, nonlinearity, device, dtype) from None
+        return otherwise(error, nn_rnn_cell, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:dtype?", input_size, hidden_size, bias, nonlinearity, device, dtype)
     return Module.own(out)
 
 
@@ -2390,7 +2389,7 @@ def nn_lstm_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype) from None
+        return otherwise(error, nn_lstm_cell, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype)
     return Module.own(out)
 
 
@@ -2411,7 +2410,7 @@ def nn_gru_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype) from None
+        return otherwise(error, nn_gru_cell, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype)
     return Module.own(out)
 
 
@@ -2429,7 +2428,7 @@ def nn_unflatten(dim, unflattened_size):
         unflattened_size_c = shape_list(unflattened_size)
         out = lib.py_nn_unflatten(dim, unflattened_size_c, len(unflattened_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Unflatten", "dim:i64 unflattened_size:i64[]", dim, unflattened_size) from None
+        return otherwise(error, nn_unflatten, "Unflatten", "dim:i64 unflattened_size:i64[]", dim, unflattened_size)
     return Module.own(out)
 
 
@@ -2454,7 +2453,7 @@ def nn_fold(output_size, kernel_size, *, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_nn_fold(output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Fold", "output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", output_size, kernel_size, dilation, padding, stride) from None
+        return otherwise(error, nn_fold, "Fold", "output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", output_size, kernel_size, dilation, padding, stride)
     return Module.own(out)
 
 
@@ -2477,7 +2476,7 @@ def nn_unfold(kernel_size, *, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_nn_unfold(kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Unfold", "kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", kernel_size, dilation, padding, stride) from None
+        return otherwise(error, nn_unfold, "Unfold", "kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", kernel_size, dilation, padding, stride)
     return Module.own(out)
 
 
@@ -2493,7 +2492,7 @@ def nn_pixel_shuffle(upscale_factor):
     try:
         out = lib.py_nn_pixel_shuffle(upscale_factor)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "PixelShuffle", "upscale_factor:i64", upscale_factor) from None
+        return otherwise(error, nn_pixel_shuffle, "PixelShuffle", "upscale_factor:i64", upscale_factor)
     return Module.own(out)
 
 
@@ -2509,7 +2508,7 @@ def nn_pixel_unshuffle(downscale_factor):
     try:
         out = lib.py_nn_pixel_unshuffle(downscale_factor)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "PixelUnshuffle", "downscale_factor:i64", downscale_factor) from None
+        return otherwise(error, nn_pixel_unshuffle, "PixelUnshuffle", "downscale_factor:i64", downscale_factor)
     return Module.own(out)
 
 
@@ -2525,7 +2524,7 @@ def nn_channel_shuffle(groups):
     try:
         out = lib.py_nn_channel_shuffle(groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ChannelShuffle", "groups:i64", groups) from None
+        return otherwise(error, nn_channel_shuffle, "ChannelShuffle", "groups:i64", groups)
     return Module.own(out)
 
 
@@ -2542,7 +2541,7 @@ def nn_zero_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_zero_pad1d, "ZeroPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2559,7 +2558,7 @@ def nn_zero_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_zero_pad2d, "ZeroPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2576,7 +2575,7 @@ def nn_zero_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_zero_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ZeroPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_zero_pad3d, "ZeroPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2594,7 +2593,7 @@ def nn_constant_pad1d(padding, value):
         padding_c = int_list(padding, 2)
         out = lib.py_nn_constant_pad1d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConstantPad1d", "padding:i64[1] value:f64", padding, value) from None
+        return otherwise(error, nn_constant_pad1d, "ConstantPad1d", "padding:i64[1] value:f64", padding, value)
     return Module.own(out)
 
 
@@ -2612,7 +2611,7 @@ def nn_constant_pad2d(padding, value):
         padding_c = int_list(padding, 4)
         out = lib.py_nn_constant_pad2d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConstantPad2d", "padding:i64[1] value:f64", padding, value) from None
+        return otherwise(error, nn_constant_pad2d, "ConstantPad2d", "padding:i64[1] value:f64", padding, value)
     return Module.own(out)
 
 
@@ -2630,7 +2629,7 @@ def nn_constant_pad3d(padding, value):
         padding_c = int_list(padding, 6)
         out = lib.py_nn_constant_pad3d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConstantPad3d", "padding:i64[1] value:f64", padding, value) from None
+        return otherwise(error, nn_constant_pad3d, "ConstantPad3d", "padding:i64[1] value:f64", padding, value)
     return Module.own(out)
 
 
@@ -2647,7 +2646,7 @@ def nn_reflection_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_reflection_pad1d, "ReflectionPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2664,7 +2663,7 @@ def nn_reflection_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_reflection_pad2d, "ReflectionPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2681,7 +2680,7 @@ def nn_reflection_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_reflection_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReflectionPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_reflection_pad3d, "ReflectionPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2698,7 +2697,7 @@ def nn_replication_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_replication_pad1d, "ReplicationPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2715,7 +2714,7 @@ def nn_replication_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_replication_pad2d, "ReplicationPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2732,7 +2731,7 @@ def nn_replication_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_replication_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ReplicationPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_replication_pad3d, "ReplicationPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2749,7 +2748,7 @@ def nn_circular_pad1d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad1d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_circular_pad1d, "CircularPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2766,7 +2765,7 @@ def nn_circular_pad2d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad2d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_circular_pad2d, "CircularPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2783,7 +2782,7 @@ def nn_circular_pad3d(*args, padding=None):
         padding_c = read_sizes(args, padding)
         out = lib.py_nn_circular_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CircularPad3d", "padding:i64[1]", given_sizes(args, padding)) from None
+        return otherwise(error, nn_circular_pad3d, "CircularPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
 
 
@@ -2803,7 +2802,7 @@ def models_lenet(*, num_classes=10, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_lenet(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lenet", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
+        return otherwise(error, models_lenet, "lenet", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
 
 
@@ -2824,7 +2823,7 @@ def models_alexnet(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_alexnet(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "alexnet", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
+        return otherwise(error, models_alexnet, "alexnet", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype)
     return Module.own(out)
 
 
@@ -2845,7 +2844,7 @@ def models_vgg11(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_vgg11(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vgg11", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
+        return otherwise(error, models_vgg11, "vgg11", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype)
     return Module.own(out)
 
 
@@ -2865,7 +2864,7 @@ def models_resnet18(*, num_classes=1000, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_resnet18(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resnet18", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
+        return otherwise(error, models_resnet18, "resnet18", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
 
 
@@ -2885,7 +2884,7 @@ def models_resnet34(*, num_classes=1000, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_resnet34(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resnet34", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
+        return otherwise(error, models_resnet34, "resnet34", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
 
 
@@ -2905,7 +2904,7 @@ def models_resnet50(*, num_classes=1000, device=None, dtype=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_resnet50(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resnet50", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype) from None
+        return otherwise(error, models_resnet50, "resnet50", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
 
 
@@ -2926,7 +2925,7 @@ def models_mobilenet_v2(*, num_classes=1000, dropout=0.2, device=None, dtype=Non
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_mobilenet_v2(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mobilenet_v2", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype) from None
+        return otherwise(error, models_mobilenet_v2, "mobilenet_v2", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype)
     return Module.own(out)
 
 
@@ -2953,7 +2952,7 @@ def models_vit_b_16(*, num_classes=1000, image_size=224, patch_size=16, num_laye
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vit_b_16", "num_classes:i64 image_size:i64 patch_size:i64 num_layers:i64 num_heads:i64 hidden_dim:i64 mlp_dim:i64 dropout:f64 device:device? dtype:dtype?", num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype) from None
+        return otherwise(error, models_vit_b_16, "vit_b_16", "num_classes:i64 image_size:i64 patch_size:i64 num_layers:i64 num_heads:i64 hidden_dim:i64 mlp_dim:i64 dropout:f64 device:device? dtype:dtype?", num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype)
     return Module.own(out)
 
 
@@ -2981,7 +2980,7 @@ def models_gpt2(*, vocabulary=50257, context=1024, width=768, layers=12, heads=1
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_gpt2(vocabulary, context, width, layers, heads, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gpt2", "vocabulary:i64 context:i64 width:i64 layers:i64 heads:i64 dropout:f64 device:device? dtype:dtype?", vocabulary, context, width, layers, heads, dropout, device, dtype) from None
+        return otherwise(error, models_gpt2, "gpt2", "vocabulary:i64 context:i64 width:i64 layers:i64 heads:i64 dropout:f64 device:device? dtype:dtype?", vocabulary, context, width, layers, heads, dropout, device, dtype)
     return Module.own(out)
 
 
@@ -3007,7 +3006,7 @@ def models_lstm_lm(vocabulary, *, width=200, hidden=200, layers=2, dropout=0.2, 
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lstm_lm", "vocabulary:i64 width:i64 hidden:i64 layers:i64 dropout:f64 tie_weights:bool device:device? dtype:dtype?", vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype) from None
+        return otherwise(error, models_lstm_lm, "lstm_lm", "vocabulary:i64 width:i64 hidden:i64 layers:i64 dropout:f64 tie_weights:bool device:device? dtype:dtype?", vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype)
     return Module.own(out)
 
 
@@ -3027,7 +3026,7 @@ def optim_sgd(params, *, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0
         params_c = handle_list(params)
         out = lib.py_optim_sgd(params_c, len(params_c), lr, momentum, dampening, weight_decay, nesterov, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "SGD", "params:tensor[] lr:f64 momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool", params, lr, momentum, dampening, weight_decay, nesterov, maximize) from None
+        return otherwise(error, optim_sgd, "SGD", "params:tensor[] lr:f64 momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool", params, lr, momentum, dampening, weight_decay, nesterov, maximize)
     return Optimizer.own(out)
 
 
@@ -3050,7 +3049,7 @@ def optim_adam(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_de
         params_c = handle_list(params)
         out = lib.py_optim_adam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Adam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool decoupled_weight_decay:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay) from None
+        return otherwise(error, optim_adam, "Adam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool decoupled_weight_decay:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay)
     return Optimizer.own(out)
 
 
@@ -3071,7 +3070,7 @@ def optim_adamw(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_d
         params_c = handle_list(params)
         out = lib.py_optim_adamw(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "AdamW", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize) from None
+        return otherwise(error, optim_adamw, "AdamW", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
     return Optimizer.own(out)
 
 
@@ -3092,7 +3091,7 @@ def optim_rmsprop(params, *, lr=0.01, alpha=0.99, eps=1e-08, weight_decay=0.0, m
         params_c = handle_list(params)
         out = lib.py_optim_rmsprop(params_c, len(params_c), lr, alpha, eps, weight_decay, momentum, centered, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RMSprop", "params:tensor[] lr:f64 alpha:f64 eps:f64 weight_decay:f64 momentum:f64 centered:bool maximize:bool", params, lr, alpha, eps, weight_decay, momentum, centered, maximize) from None
+        return otherwise(error, optim_rmsprop, "RMSprop", "params:tensor[] lr:f64 alpha:f64 eps:f64 weight_decay:f64 momentum:f64 centered:bool maximize:bool", params, lr, alpha, eps, weight_decay, momentum, centered, maximize)
     return Optimizer.own(out)
 
 
@@ -3112,7 +3111,7 @@ def optim_adagrad(params, *, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_ac
         params_c = handle_list(params)
         out = lib.py_optim_adagrad(params_c, len(params_c), lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Adagrad", "params:tensor[] lr:f64 lr_decay:f64 weight_decay:f64 initial_accumulator_value:f64 eps:f64 maximize:bool", params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize) from None
+        return otherwise(error, optim_adagrad, "Adagrad", "params:tensor[] lr:f64 lr_decay:f64 weight_decay:f64 initial_accumulator_value:f64 eps:f64 maximize:bool", params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize)
     return Optimizer.own(out)
 
 
@@ -3131,7 +3130,7 @@ def optim_adadelta(params, *, lr=1.0, rho=0.9, eps=1e-06, weight_decay=0.0, maxi
         params_c = handle_list(params)
         out = lib.py_optim_adadelta(params_c, len(params_c), lr, rho, eps, weight_decay, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Adadelta", "params:tensor[] lr:f64 rho:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, rho, eps, weight_decay, maximize) from None
+        return otherwise(error, optim_adadelta, "Adadelta", "params:tensor[] lr:f64 rho:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, rho, eps, weight_decay, maximize)
     return Optimizer.own(out)
 
 
@@ -3151,7 +3150,7 @@ def optim_adamax(params, *, lr=0.002, beta1=0.9, beta2=0.999, eps=1e-08, weight_
         params_c = handle_list(params)
         out = lib.py_optim_adamax(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Adamax", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, beta1, beta2, eps, weight_decay, maximize) from None
+        return otherwise(error, optim_adamax, "Adamax", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, beta1, beta2, eps, weight_decay, maximize)
     return Optimizer.own(out)
 
 
@@ -3174,7 +3173,7 @@ def optim_nadam(params, *, lr=0.002, beta1=0.9, beta2=0.999, eps=1e-08, weight_d
         params_c = handle_list(params)
         out = lib.py_optim_nadam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "NAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 momentum_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize) from None
+        return otherwise(error, optim_nadam, "NAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 momentum_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize)
     return Optimizer.own(out)
 
 
@@ -3196,7 +3195,7 @@ def optim_radam(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_d
         params_c = handle_list(params)
         out = lib.py_optim_radam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "RAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize) from None
+        return otherwise(error, optim_radam, "RAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize)
     return Optimizer.own(out)
 
 
@@ -3217,7 +3216,7 @@ def optim_asgd(params, *, lr=0.01, lambd=0.0001, alpha=0.75, t0=1000000.0, weigh
         params_c = handle_list(params)
         out = lib.py_optim_asgd(params_c, len(params_c), lr, lambd, alpha, t0, weight_decay, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ASGD", "params:tensor[] lr:f64 lambd:f64 alpha:f64 t0:f64 weight_decay:f64 maximize:bool", params, lr, lambd, alpha, t0, weight_decay, maximize) from None
+        return otherwise(error, optim_asgd, "ASGD", "params:tensor[] lr:f64 lambd:f64 alpha:f64 t0:f64 weight_decay:f64 maximize:bool", params, lr, lambd, alpha, t0, weight_decay, maximize)
     return Optimizer.own(out)
 
 
@@ -3237,7 +3236,7 @@ def optim_rprop(params, *, lr=0.01, etaminus=0.5, etaplus=1.2, step_size_min=1e-
         params_c = handle_list(params)
         out = lib.py_optim_rprop(params_c, len(params_c), lr, etaminus, etaplus, step_size_min, step_size_max, maximize)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Rprop", "params:tensor[] lr:f64 etaminus:f64 etaplus:f64 step_size_min:f64 step_size_max:f64 maximize:bool", params, lr, etaminus, etaplus, step_size_min, step_size_max, maximize) from None
+        return otherwise(error, optim_rprop, "Rprop", "params:tensor[] lr:f64 etaminus:f64 etaplus:f64 step_size_min:f64 step_size_max:f64 maximize:bool", params, lr, etaminus, etaplus, step_size_min, step_size_max, maximize)
     return Optimizer.own(out)
 
 
@@ -3252,7 +3251,7 @@ def optim_step_lr(optimizer, step_size, gamma=0.1):
     try:
         out = lib.py_optim_step_lr(optimizer._h, step_size, gamma)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "StepLR", "optimizer:handle step_size:i64 gamma:f64", optimizer, step_size, gamma) from None
+        return otherwise(error, optim_step_lr, "StepLR", "optimizer:handle step_size:i64 gamma:f64", optimizer, step_size, gamma)
     return LrScheduler.own(out)
 
 
@@ -3269,7 +3268,7 @@ def optim_multi_step_lr(optimizer, milestones, gamma=0.1):
         milestones_c = shape_list(milestones)
         out = lib.py_optim_multi_step_lr(optimizer._h, milestones_c, len(milestones_c), gamma)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "MultiStepLR", "optimizer:handle milestones:i64[] gamma:f64", optimizer, milestones, gamma) from None
+        return otherwise(error, optim_multi_step_lr, "MultiStepLR", "optimizer:handle milestones:i64[] gamma:f64", optimizer, milestones, gamma)
     return LrScheduler.own(out)
 
 
@@ -3284,7 +3283,7 @@ def optim_constant_lr(optimizer, factor=0.3333333333333333, total_iters=5):
     try:
         out = lib.py_optim_constant_lr(optimizer._h, factor, total_iters)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ConstantLR", "optimizer:handle factor:f64 total_iters:i64", optimizer, factor, total_iters) from None
+        return otherwise(error, optim_constant_lr, "ConstantLR", "optimizer:handle factor:f64 total_iters:i64", optimizer, factor, total_iters)
     return LrScheduler.own(out)
 
 
@@ -3300,7 +3299,7 @@ def optim_linear_lr(optimizer, start_factor=0.3333333333333333, end_factor=1.0, 
     try:
         out = lib.py_optim_linear_lr(optimizer._h, start_factor, end_factor, total_iters)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "LinearLR", "optimizer:handle start_factor:f64 end_factor:f64 total_iters:i64", optimizer, start_factor, end_factor, total_iters) from None
+        return otherwise(error, optim_linear_lr, "LinearLR", "optimizer:handle start_factor:f64 end_factor:f64 total_iters:i64", optimizer, start_factor, end_factor, total_iters)
     return LrScheduler.own(out)
 
 
@@ -3314,7 +3313,7 @@ def optim_exponential_lr(optimizer, gamma):
     try:
         out = lib.py_optim_exponential_lr(optimizer._h, gamma)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ExponentialLR", "optimizer:handle gamma:f64", optimizer, gamma) from None
+        return otherwise(error, optim_exponential_lr, "ExponentialLR", "optimizer:handle gamma:f64", optimizer, gamma)
     return LrScheduler.own(out)
 
 
@@ -3329,7 +3328,7 @@ def optim_polynomial_lr(optimizer, total_iters=5, power=1.0):
     try:
         out = lib.py_optim_polynomial_lr(optimizer._h, total_iters, power)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "PolynomialLR", "optimizer:handle total_iters:i64 power:f64", optimizer, total_iters, power) from None
+        return otherwise(error, optim_polynomial_lr, "PolynomialLR", "optimizer:handle total_iters:i64 power:f64", optimizer, total_iters, power)
     return LrScheduler.own(out)
 
 
@@ -3344,7 +3343,7 @@ def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
     try:
         out = lib.py_optim_cosine_annealing_lr(optimizer._h, t_max, eta_min)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min) from None
+        return otherwise(error, optim_cosine_annealing_lr, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min)
     return LrScheduler.own(out)
 
 
@@ -3370,7 +3369,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     try:
         out = lib.py_scaled_dot_product_attention(query._h, key._h, value._h, 0 if attn_mask is None else attn_mask._h, dropout_p, is_causal, scale is not None, 0.0 if scale is None else scale, enable_gqa)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scaled_dot_product_attention", "query:tensor key:tensor value:tensor attn_mask:tensor? dropout_p:f64 is_causal:bool scale:f64? enable_gqa:bool", query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) from None
+        return otherwise(error, scaled_dot_product_attention, "scaled_dot_product_attention", "query:tensor key:tensor value:tensor attn_mask:tensor? dropout_p:f64 is_causal:bool scale:f64? enable_gqa:bool", query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     return wrap(out)
 
 
@@ -3421,7 +3420,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
         out = ffi_new("int64_t[2]")
         status = lib.py_multi_head_attention_forward(query._h, key._h, value._h, embed_dim_to_check, num_heads, 0 if in_proj_weight is None else in_proj_weight._h, 0 if in_proj_bias is None else in_proj_bias._h, 0 if bias_k is None else bias_k._h, 0 if bias_v is None else bias_v._h, add_zero_attn, dropout_p, out_proj_weight._h, 0 if out_proj_bias is None else out_proj_bias._h, training, 0 if key_padding_mask is None else key_padding_mask._h, need_weights, 0 if attn_mask is None else attn_mask._h, use_separate_proj_weight, 0 if q_proj_weight is None else q_proj_weight._h, 0 if k_proj_weight is None else k_proj_weight._h, 0 if v_proj_weight is None else v_proj_weight._h, 0 if static_k is None else static_k._h, 0 if static_v is None else static_v._h, average_attn_weights, is_causal, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "multi_head_attention_forward", "query:tensor key:tensor value:tensor embed_dim_to_check:i64 num_heads:i64 in_proj_weight:tensor? in_proj_bias:tensor? bias_k:tensor? bias_v:tensor? add_zero_attn:bool dropout_p:f64 out_proj_weight:tensor out_proj_bias:tensor? training:bool key_padding_mask:tensor? need_weights:bool attn_mask:tensor? use_separate_proj_weight:bool q_proj_weight:tensor? k_proj_weight:tensor? v_proj_weight:tensor? static_k:tensor? static_v:tensor? average_attn_weights:bool is_causal:bool", query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal) from None
+        return otherwise(error, multi_head_attention_forward, "multi_head_attention_forward", "query:tensor key:tensor value:tensor embed_dim_to_check:i64 num_heads:i64 in_proj_weight:tensor? in_proj_bias:tensor? bias_k:tensor? bias_v:tensor? add_zero_attn:bool dropout_p:f64 out_proj_weight:tensor out_proj_bias:tensor? training:bool key_padding_mask:tensor? need_weights:bool attn_mask:tensor? use_separate_proj_weight:bool q_proj_weight:tensor? k_proj_weight:tensor? v_proj_weight:tensor? static_k:tensor? static_v:tensor? average_attn_weights:bool is_causal:bool", query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal)
     if status:
         raise fail()
     return multi_head_attention_forward_result((wrap(out[0]), wrap(out[1]) if out[1] else None))
@@ -3444,7 +3443,7 @@ def autocast_begin(device_type, dtype=None, enabled=True, cache_enabled=None):
     try:
         status = lib.py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "autocast_begin", "device_type:enum dtype:dtype? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled) from None
+        return otherwise(error, autocast_begin, "autocast_begin", "device_type:enum dtype:dtype? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled)
     if status:
         raise fail()
 
@@ -3456,7 +3455,7 @@ def autocast_end():
     try:
         status = lib.py_autocast_end()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "autocast_end", "") from None
+        return otherwise(error, autocast_end, "autocast_end", "")
     if status:
         raise fail()
 
@@ -3470,7 +3469,7 @@ def is_autocast_enabled(device_type):
     try:
         out = lib.py_is_autocast_enabled(DEVICE_TYPE[device_type])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_autocast_enabled", "device_type:enum", device_type) from None
+        return otherwise(error, is_autocast_enabled, "is_autocast_enabled", "device_type:enum", device_type)
     if out < 0:
         raise fail()
     return out != 0
@@ -3486,7 +3485,7 @@ def set_autocast_enabled(device_type, enabled):
     try:
         status = lib.py_set_autocast_enabled(DEVICE_TYPE[device_type], enabled)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_autocast_enabled", "device_type:enum enabled:bool", device_type, enabled) from None
+        return otherwise(error, set_autocast_enabled, "set_autocast_enabled", "device_type:enum enabled:bool", device_type, enabled)
     if status:
         raise fail()
 
@@ -3500,7 +3499,7 @@ def get_autocast_dtype(device_type):
     try:
         out = lib.py_get_autocast_dtype(DEVICE_TYPE[device_type])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "get_autocast_dtype", "device_type:enum", device_type) from None
+        return otherwise(error, get_autocast_dtype, "get_autocast_dtype", "device_type:enum", device_type)
     if not out:
         raise fail()
     return DTYPE.value(out)
@@ -3516,7 +3515,7 @@ def set_autocast_dtype(device_type, dtype):
     try:
         status = lib.py_set_autocast_dtype(DEVICE_TYPE[device_type], DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_autocast_dtype", "device_type:enum dtype:dtype", device_type, dtype) from None
+        return otherwise(error, set_autocast_dtype, "set_autocast_dtype", "device_type:enum dtype:dtype", device_type, dtype)
     if status:
         raise fail()
 
@@ -3526,7 +3525,7 @@ def is_autocast_cache_enabled():
     try:
         out = lib.py_is_autocast_cache_enabled()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_autocast_cache_enabled", "") from None
+        return otherwise(error, is_autocast_cache_enabled, "is_autocast_cache_enabled", "")
     if out < 0:
         raise fail()
     return out != 0
@@ -3541,7 +3540,7 @@ def set_autocast_cache_enabled(enabled):
     try:
         status = lib.py_set_autocast_cache_enabled(enabled)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_autocast_cache_enabled", "enabled:bool", enabled) from None
+        return otherwise(error, set_autocast_cache_enabled, "set_autocast_cache_enabled", "enabled:bool", enabled)
     if status:
         raise fail()
 
@@ -3551,7 +3550,7 @@ def clear_autocast_cache():
     try:
         status = lib.py_clear_autocast_cache()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clear_autocast_cache", "") from None
+        return otherwise(error, clear_autocast_cache, "clear_autocast_cache", "")
     if status:
         raise fail()
 
@@ -3571,7 +3570,7 @@ def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False,
         inputs_c = NULL if inputs is None else handle_list(inputs)
         status = lib.py_tensor_backward(input._h, 0 if gradient is None else gradient._h, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "backward", "input:tensor gradient:tensor? retain_graph:bool? create_graph:bool inputs:tensor[]?", input, gradient, retain_graph, create_graph, inputs) from None
+        return otherwise(error, tensor_backward, "backward", "input:tensor gradient:tensor? retain_graph:bool? create_graph:bool inputs:tensor[]?", input, gradient, retain_graph, create_graph, inputs)
     if status:
         raise fail()
 
@@ -3593,7 +3592,7 @@ def autograd_backward(tensors, grad_tensors=(), retain_graph=None, create_graph=
         inputs_c = NULL if inputs is None else handle_list(inputs)
         status = lib.py_autograd_backward(tensors_c, len(tensors_c), grad_tensors_c, len(grad_tensors_c), -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "backward", "tensors:tensor[] grad_tensors:tensor?[] retain_graph:bool? create_graph:bool inputs:tensor[]?", tensors, grad_tensors, retain_graph, create_graph, inputs) from None
+        return otherwise(error, autograd_backward, "backward", "tensors:tensor[] grad_tensors:tensor?[] retain_graph:bool? create_graph:bool inputs:tensor[]?", tensors, grad_tensors, retain_graph, create_graph, inputs)
     if status:
         raise fail()
 
@@ -3621,7 +3620,7 @@ def autograd_grad(outputs, inputs, grad_outputs=(), retain_graph=None, create_gr
         grad_outputs_c = optional_handle_list(grad_outputs)
         out = lib.py_autograd_grad(outputs_c, len(outputs_c), inputs_c, len(inputs_c), grad_outputs_c, len(grad_outputs_c), -1 if retain_graph is None else retain_graph, create_graph, allow_unused)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "grad", "outputs:tensor[] inputs:tensor[] grad_outputs:tensor?[] retain_graph:bool? create_graph:bool allow_unused:bool", outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused) from None
+        return otherwise(error, autograd_grad, "grad", "outputs:tensor[] inputs:tensor[] grad_outputs:tensor?[] retain_graph:bool? create_graph:bool allow_unused:bool", outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
     return take_tensors(out)
 
 
@@ -3635,7 +3634,7 @@ def tensor_register_hook(input, hook):
         hook_c = keep(hook)
         out = lib.py_tensor_register_hook(input._h, hook_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "register_hook", "input:tensor hook:callback", input, hook) from None
+        return otherwise(error, tensor_register_hook, "register_hook", "input:tensor hook:callback", input, hook)
     return Hook.own(out)
 
 
@@ -3649,7 +3648,7 @@ def tensor_register_post_accumulate_grad_hook(input, hook):
         hook_c = keep(hook)
         out = lib.py_tensor_register_post_accumulate_grad_hook(input._h, hook_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "register_post_accumulate_grad_hook", "input:tensor hook:callback", input, hook) from None
+        return otherwise(error, tensor_register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", "input:tensor hook:callback", input, hook)
     return Hook.own(out)
 
 
@@ -3662,7 +3661,7 @@ def autograd_current_backward():
     try:
         out = lib.py_autograd_current_backward()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "autograd_current_backward", "") from None
+        return otherwise(error, autograd_current_backward, "autograd_current_backward", "")
     return int_or_fail(out)
 
 
@@ -3676,7 +3675,7 @@ def autograd_is_reached(node):
     try:
         out = lib.py_autograd_is_reached(node)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "autograd_is_reached", "node:i64", node) from None
+        return otherwise(error, autograd_is_reached, "autograd_is_reached", "node:i64", node)
     if out < 0:
         raise fail()
     return out != 0
@@ -3698,7 +3697,7 @@ def autograd_push_saved_tensors_hooks(pack, unpack):
         unpack_c = keep(unpack)
         status = lib.py_autograd_push_saved_tensors_hooks(pack_c, unpack_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "autograd_push_saved_tensors_hooks", "pack:callback unpack:callback", pack, unpack) from None
+        return otherwise(error, autograd_push_saved_tensors_hooks, "autograd_push_saved_tensors_hooks", "pack:callback unpack:callback", pack, unpack)
     if status:
         raise fail()
 
@@ -3710,7 +3709,7 @@ def autograd_pop_saved_tensors_hooks():
     try:
         status = lib.py_autograd_pop_saved_tensors_hooks()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "autograd_pop_saved_tensors_hooks", "") from None
+        return otherwise(error, autograd_pop_saved_tensors_hooks, "autograd_pop_saved_tensors_hooks", "")
     if status:
         raise fail()
 
@@ -3738,7 +3737,7 @@ def custom_function(name, inputs, outputs, saved, backward, dirty=()):
         backward_c = keep(backward)
         out = lib.py_custom_function(NULL if name is None else c_string(name), inputs_c, len(inputs_c), outputs_c, len(outputs_c), saved_c, len(saved_c), backward_c, dirty_c, len(dirty_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback dirty:tensor[]", name, inputs, outputs, saved, backward, dirty) from None
+        return otherwise(error, custom_function, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback dirty:tensor[]", name, inputs, outputs, saved, backward, dirty)
     return take_tensors(out)
 
 
@@ -3763,7 +3762,7 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation_c = int_list(dilation, 1)
         out = lib.py_conv1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        return otherwise(error, conv1d, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
     return wrap(out)
 
 
@@ -3784,7 +3783,7 @@ def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         dilation_c = int_list(dilation, 1)
         out = lib.py_conv1d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        return otherwise(error, conv1d_padding, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
     return wrap(out)
 
 
@@ -3813,7 +3812,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
         dilation_c = int_list(dilation, 1)
         out = lib.py_conv_transpose1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+        return otherwise(error, conv_transpose1d, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
     return wrap(out)
 
 
@@ -3839,7 +3838,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation_c = int_list(dilation, 2)
         out = lib.py_conv2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        return otherwise(error, conv2d, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
     return wrap(out)
 
 
@@ -3860,7 +3859,7 @@ def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         dilation_c = int_list(dilation, 2)
         out = lib.py_conv2d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        return otherwise(error, conv2d_padding, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
     return wrap(out)
 
 
@@ -3890,7 +3889,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         dilation_c = int_list(dilation, 2)
         out = lib.py_conv_transpose2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+        return otherwise(error, conv_transpose2d, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
     return wrap(out)
 
 
@@ -3915,7 +3914,7 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         dilation_c = int_list(dilation, 3)
         out = lib.py_conv3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        return otherwise(error, conv3d, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
     return wrap(out)
 
 
@@ -3936,7 +3935,7 @@ def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         dilation_c = int_list(dilation, 3)
         out = lib.py_conv3d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+        return otherwise(error, conv3d_padding, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
     return wrap(out)
 
 
@@ -3966,7 +3965,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
         dilation_c = int_list(dilation, 3)
         out = lib.py_conv_transpose3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+        return otherwise(error, conv_transpose3d, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
     return wrap(out)
 
 
@@ -3987,7 +3986,7 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, empty, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4011,7 +4010,7 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
+        return otherwise(error, empty_strided, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4033,7 +4032,7 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
+        return otherwise(error, new_empty_strided, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4055,7 +4054,7 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
+        return otherwise(error, zeros, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4077,7 +4076,7 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad) from None
+        return otherwise(error, ones, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4102,7 +4101,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad) from None
+        return otherwise(error, full, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4129,7 +4128,7 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad) from None
+        return otherwise(error, arange, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4154,7 +4153,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
+        return otherwise(error, linspace, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4180,7 +4179,7 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
+        return otherwise(error, logspace, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4202,7 +4201,7 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad) from None
+        return otherwise(error, eye, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4224,7 +4223,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad) from None
+        return otherwise(error, scalar_tensor, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4245,7 +4244,7 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_empty_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, empty_like, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4266,7 +4265,7 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_zeros_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, zeros_like, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4287,7 +4286,7 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_ones_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, ones_like, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4310,7 +4309,7 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, full_like, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4330,7 +4329,7 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_empty(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
+        return otherwise(error, new_empty, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4350,7 +4349,7 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_zeros(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
+        return otherwise(error, new_zeros, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4370,7 +4369,7 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_ones(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad) from None
+        return otherwise(error, new_ones, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4392,7 +4391,7 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad) from None
+        return otherwise(error, new_full, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -4413,7 +4412,7 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
+        return otherwise(error, from_numbers, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
     return wrap(out)
 
 
@@ -4430,7 +4429,7 @@ def from_bools(data, size=None, *, device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_from_bools(data, len(data), size_c, size_c_n, device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "from_bools", "data:bool[] size:i64[]? device:device?", data, size, device) from None
+        return otherwise(error, from_bools, "from_bools", "data:bool[] size:i64[]? device:device?", data, size, device)
     return wrap(out)
 
 
@@ -4450,7 +4449,7 @@ def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad) from None
+        return otherwise(error, from_ints, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
     return wrap(out)
 
 
@@ -4464,7 +4463,7 @@ def to_ints(input):
         out = ffi_new(INT64_16)
         count = lib.py_to_ints(input._h, out, 16)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "to_ints", "input:tensor", input) from None
+        return otherwise(error, to_ints, "to_ints", "input:tensor", input)
     return take_numbers(out, count)
 
 
@@ -4481,7 +4480,7 @@ def to_numbers(input):
             out = ffi_new(FLOAT64_ARRAY, count)
             count = lib.py_to_numbers(input._h, out, count)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "to_numbers", "input:tensor", input) from None
+        return otherwise(error, to_numbers, "to_numbers", "input:tensor", input)
     return take_numbers(out, count)
 
 
@@ -4496,7 +4495,7 @@ def clone(input, *, memory_format=None, out=None):
     try:
         out = lib.py_clone(input._h, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clone", "input:tensor memory_format:memory_format?", input, memory_format) from None
+        return otherwise(error, clone, "clone", "input:tensor memory_format:memory_format?", input, memory_format)
     return wrap(out)
 
 
@@ -4514,7 +4513,7 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_to(input._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype], non_blocking, copy, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "to", "input:tensor device:device? dtype:dtype? non_blocking:bool copy:bool memory_format:memory_format?", input, device, dtype, non_blocking, copy, memory_format) from None
+        return otherwise(error, to, "to", "input:tensor device:device? dtype:dtype? non_blocking:bool copy:bool memory_format:memory_format?", input, device, dtype, non_blocking, copy, memory_format)
     return wrap_or(out, input)
 
 
@@ -4527,7 +4526,7 @@ def cpu(input, memory_format=None):
     try:
         out = lib.py_cpu(input._h, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cpu", "input:tensor memory_format:memory_format?", input, memory_format) from None
+        return otherwise(error, cpu, "cpu", "input:tensor memory_format:memory_format?", input, memory_format)
     return wrap_or(out, input)
 
 
@@ -4544,7 +4543,7 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_cuda(input._h, device_type, device_index, non_blocking, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cuda", "input:tensor device:device? non_blocking:bool memory_format:memory_format?", input, device, non_blocking, memory_format) from None
+        return otherwise(error, cuda, "cuda", "input:tensor device:device? non_blocking:bool memory_format:memory_format?", input, device, non_blocking, memory_format)
     return wrap_or(out, input)
 
 
@@ -4557,7 +4556,7 @@ def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
     try:
         out = lib.py_contiguous(input._h, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "contiguous", "input:tensor memory_format:memory_format", input, memory_format) from None
+        return otherwise(error, contiguous, "contiguous", "input:tensor memory_format:memory_format", input, memory_format)
     return wrap_or(out, input)
 
 
@@ -4571,7 +4570,7 @@ def copy_(input, src, non_blocking=False):
     try:
         status = lib.py_copy_(input._h, src._h, non_blocking)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "copy_", "input:tensor src:tensor non_blocking:bool", input, src, non_blocking) from None
+        return otherwise(error, copy_, "copy_", "input:tensor src:tensor non_blocking:bool", input, src, non_blocking)
     if status:
         raise fail()
     return input
@@ -4587,7 +4586,7 @@ def fill_(input, value):
         value_h, value_kind, value_i, value_f = read_operand(value)
         status = lib.py_fill_(input._h, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fill_", "input:tensor value:operand", input, value) from None
+        return otherwise(error, fill_, "fill_", "input:tensor value:operand", input, value)
     if status:
         raise fail()
     return input
@@ -4598,7 +4597,7 @@ def zero_(input):
     try:
         status = lib.py_zero_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "zero_", "input:tensor", input) from None
+        return otherwise(error, zero_, "zero_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -4614,7 +4613,7 @@ def dataset_new(tensors):
         tensors_c = handle_list(tensors)
         out = lib.py_dataset_new(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "TensorDataset", "tensors:tensor[]", tensors) from None
+        return otherwise(error, dataset_new, "TensorDataset", "tensors:tensor[]", tensors)
     return Dataset.own(out)
 
 
@@ -4634,7 +4633,7 @@ def data_loader_new(dataset, *, batch_size=1, shuffle=False, drop_last=False, nu
     try:
         out = lib.py_data_loader_new(dataset._h, batch_size, shuffle, drop_last, num_workers, prefetch_factor, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "DataLoader", "dataset:handle batch_size:i64 shuffle:bool drop_last:bool num_workers:i64 prefetch_factor:i64 generator:handle?", dataset, batch_size, shuffle, drop_last, num_workers, prefetch_factor, generator) from None
+        return otherwise(error, data_loader_new, "DataLoader", "dataset:handle batch_size:i64 shuffle:bool drop_last:bool num_workers:i64 prefetch_factor:i64 generator:handle?", dataset, batch_size, shuffle, drop_last, num_workers, prefetch_factor, generator)
     return DataLoader.own(out)
 
 
@@ -4647,7 +4646,7 @@ def read_idx(path):
     try:
         out = lib.py_read_idx(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "read_idx", "path:path", path) from None
+        return otherwise(error, read_idx, "read_idx", "path:path", path)
     return wrap(out)
 
 
@@ -4667,7 +4666,7 @@ def save_safetensors(path, names, tensors, progress=None):
         progress_c = keep(progress)
         status = lib.py_save_safetensors(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_safetensors", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
+        return otherwise(error, save_safetensors, "save_safetensors", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress)
     if status:
         raise fail()
 
@@ -4684,7 +4683,7 @@ def load_safetensors_bytes(data):
         out = ffi_new("int64_t[2]")
         status = lib.py_load_safetensors_bytes(data_c, len(data_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_safetensors_bytes", "data:bytes", data) from None
+        return otherwise(error, load_safetensors_bytes, "load_safetensors_bytes", "data:bytes", data)
     if status:
         raise fail()
     return load_safetensors_bytes_result((take_texts(out[0]), take_tensors(out[1])))
@@ -4706,7 +4705,7 @@ def load_safetensors(path, only=None, progress=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_load_safetensors(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_safetensors", "path:path only:str[]? progress:callback?", path, only, progress) from None
+        return otherwise(error, load_safetensors, "load_safetensors", "path:path only:str[]? progress:callback?", path, only, progress)
     if status:
         raise fail()
     return load_safetensors_result((take_texts(out[0]), take_tensors(out[1])))
@@ -4721,7 +4720,7 @@ def safetensors_names(path):
     try:
         out = lib.py_safetensors_names(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "safetensors_names", "path:path", path) from None
+        return otherwise(error, safetensors_names, "safetensors_names", "path:path", path)
     return take_texts(out)
 
 
@@ -4742,7 +4741,7 @@ def save_checkpoint(path, names, tensors, progress=None):
         progress_c = keep(progress)
         status = lib.py_save_checkpoint(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_checkpoint", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
+        return otherwise(error, save_checkpoint, "save_checkpoint", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress)
     if status:
         raise fail()
 
@@ -4764,7 +4763,7 @@ def load_checkpoint(path, only=None, progress=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_load_checkpoint(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_checkpoint", "path:path only:str[]? progress:callback?", path, only, progress) from None
+        return otherwise(error, load_checkpoint, "load_checkpoint", "path:path only:str[]? progress:callback?", path, only, progress)
     if status:
         raise fail()
     return load_checkpoint_result((take_texts(out[0]), take_tensors(out[1])))
@@ -4779,7 +4778,7 @@ def checkpoint_names(path):
     try:
         out = lib.py_checkpoint_names(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "checkpoint_names", "path:path", path) from None
+        return otherwise(error, checkpoint_names, "checkpoint_names", "path:path", path)
     return take_texts(out)
 
 
@@ -4796,7 +4795,7 @@ def save_archive(path, names, records):
         records_c = handle_list(records)
         status = lib.py_save_archive(c_path(path), names_c, len(names_c), records_c, len(records_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_archive", "path:path names:str[] records:tensor[]", path, names, records) from None
+        return otherwise(error, save_archive, "save_archive", "path:path names:str[] records:tensor[]", path, names, records)
     if status:
         raise fail()
 
@@ -4813,7 +4812,7 @@ def archive_bytes(names, records):
         records_c = handle_list(records)
         out = lib.py_archive_bytes(names_c, len(names_c), records_c, len(records_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "archive_bytes", "names:str[] records:tensor[]", names, records) from None
+        return otherwise(error, archive_bytes, "archive_bytes", "names:str[] records:tensor[]", names, records)
     return wrap(out)
 
 
@@ -4829,7 +4828,7 @@ def load_archive(path, mmap=False):
         out = ffi_new("int64_t[2]")
         status = lib.py_load_archive(c_path(path), mmap, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_archive", "path:path mmap:bool", path, mmap) from None
+        return otherwise(error, load_archive, "load_archive", "path:path mmap:bool", path, mmap)
     if status:
         raise fail()
     return load_archive_result((take_texts(out[0]), take_tensors(out[1])))
@@ -4846,7 +4845,7 @@ def load_archive_bytes(data):
         out = ffi_new("int64_t[2]")
         status = lib.py_load_archive_bytes(data_c, len(data_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_archive_bytes", "data:bytes", data) from None
+        return otherwise(error, load_archive_bytes, "load_archive_bytes", "data:bytes", data)
     if status:
         raise fail()
     return load_archive_bytes_result((take_texts(out[0]), take_tensors(out[1])))
@@ -4862,7 +4861,7 @@ def save_npy(path, array):
     try:
         status = lib.py_save_npy(c_path(path), array._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_npy", "path:path array:tensor", path, array) from None
+        return otherwise(error, save_npy, "save_npy", "path:path array:tensor", path, array)
     if status:
         raise fail()
 
@@ -4876,7 +4875,7 @@ def load_npy(path):
     try:
         out = lib.py_load_npy(c_path(path))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_npy", "path:path", path) from None
+        return otherwise(error, load_npy, "load_npy", "path:path", path)
     return wrap(out)
 
 
@@ -4893,7 +4892,7 @@ def save_npz(path, names, arrays):
         arrays_c = handle_list(arrays)
         status = lib.py_save_npz(c_path(path), names_c, len(names_c), arrays_c, len(arrays_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "save_npz", "path:path names:str[] arrays:tensor[]", path, names, arrays) from None
+        return otherwise(error, save_npz, "save_npz", "path:path names:str[] arrays:tensor[]", path, names, arrays)
     if status:
         raise fail()
 
@@ -4910,7 +4909,7 @@ def load_npz(path, only=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_load_npz(c_path(path), only_c, -1 if only is None else len(only_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "load_npz", "path:path only:str[]?", path, only) from None
+        return otherwise(error, load_npz, "load_npz", "path:path only:str[]?", path, only)
     if status:
         raise fail()
     return load_npz_result((take_texts(out[0]), take_tensors(out[1])))
@@ -4941,7 +4940,7 @@ def read_csv(path, columns=None, delimiter=None, header=True, categories=None, o
         out = ffi_new("int64_t[3]")
         status = lib.py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, 0 if dtype is None else DTYPE[dtype], out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:dtype?", path, columns, delimiter, header, categories, one_hot, dtype) from None
+        return otherwise(error, read_csv, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:dtype?", path, columns, delimiter, header, categories, one_hot, dtype)
     if status:
         raise fail()
     return read_csv_result((wrap(out[0]), take_texts(out[1]), take_texts(out[2])))
@@ -4952,7 +4951,7 @@ def cuda_device_count():
     try:
         out = lib.py_cuda_device_count()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cuda_device_count", "") from None
+        return otherwise(error, cuda_device_count, "cuda_device_count", "")
     return int_or_fail(out)
 
 
@@ -4965,7 +4964,7 @@ def cuda_reason():
     try:
         out = lib.py_cuda_reason()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cuda_reason", "") from None
+        return otherwise(error, cuda_reason, "cuda_reason", "")
     return take_text(out)
 
 
@@ -4974,7 +4973,7 @@ def cuda_current_device():
     try:
         out = lib.py_cuda_current_device()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cuda_current_device", "") from None
+        return otherwise(error, cuda_current_device, "cuda_current_device", "")
     return int_or_fail(out)
 
 
@@ -4987,7 +4986,7 @@ def cuda_set_device(index):
     try:
         status = lib.py_cuda_set_device(index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cuda_set_device", "index:i64", index) from None
+        return otherwise(error, cuda_set_device, "cuda_set_device", "index:i64", index)
     if status:
         raise fail()
 
@@ -5005,7 +5004,7 @@ def device_from_text(text):
     try:
         out = lib.py_device_from_text(c_string(text))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "device_from_text", "text:str", text) from None
+        return otherwise(error, device_from_text, "device_from_text", "text:str", text)
     return device_from(out)
 
 
@@ -5019,7 +5018,7 @@ def device_name(device):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_device_name(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "device_name", "device:device", device) from None
+        return otherwise(error, device_name, "device_name", "device:device", device)
     return take_text(out)
 
 
@@ -5034,7 +5033,7 @@ def device_capability(device):
         out = ffi_new("int64_t[2]")
         status = lib.py_device_capability(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "device_capability", "device:device", device) from None
+        return otherwise(error, device_capability, "device_capability", "device:device", device)
     if status:
         raise fail()
     return device_capability_result((out[0], out[1]))
@@ -5055,7 +5054,7 @@ def get_device_properties(device):
         out = ffi_new("int64_t[5]")
         status = lib.py_get_device_properties(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "get_device_properties", "device:device", device) from None
+        return otherwise(error, get_device_properties, "get_device_properties", "device:device", device)
     if status:
         raise fail()
     return get_device_properties_result((take_text(out[0]), out[1], out[2], out[3], out[4]))
@@ -5076,7 +5075,7 @@ def device_memory(device):
         out = ffi_new("int64_t[4]")
         status = lib.py_device_memory(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "device_memory", "device:device", device) from None
+        return otherwise(error, device_memory, "device_memory", "device:device", device)
     if status:
         raise fail()
     return device_memory_result((out[0], out[1], out[2], out[3]))
@@ -5093,7 +5092,7 @@ def reset_peak_memory_stats(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_reset_peak_memory_stats(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "reset_peak_memory_stats", "device:device?", device) from None
+        return otherwise(error, reset_peak_memory_stats, "reset_peak_memory_stats", "device:device?", device)
     if status:
         raise fail()
 
@@ -5109,7 +5108,7 @@ def set_tf32(matmul, convolution):
     try:
         status = lib.py_set_tf32(matmul, convolution)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_tf32", "matmul:bool convolution:bool", matmul, convolution) from None
+        return otherwise(error, set_tf32, "set_tf32", "matmul:bool convolution:bool", matmul, convolution)
     if status:
         raise fail()
 
@@ -5120,7 +5119,7 @@ def get_tf32():
         out = ffi_new("int64_t[2]")
         status = lib.py_get_tf32(out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "get_tf32", "") from None
+        return otherwise(error, get_tf32, "get_tf32", "")
     if status:
         raise fail()
     return get_tf32_result((out[0] != 0, out[1] != 0))
@@ -5139,7 +5138,7 @@ def set_deterministic(enabled):
     try:
         status = lib.py_set_deterministic(enabled)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_deterministic", "enabled:bool", enabled) from None
+        return otherwise(error, set_deterministic, "set_deterministic", "enabled:bool", enabled)
     if status:
         raise fail()
 
@@ -5149,7 +5148,7 @@ def get_deterministic():
     try:
         out = lib.py_get_deterministic()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "get_deterministic", "") from None
+        return otherwise(error, get_deterministic, "get_deterministic", "")
     if out < 0:
         raise fail()
     return out != 0
@@ -5160,7 +5159,7 @@ def tensor_pin_memory(input):
     try:
         out = lib.py_tensor_pin_memory(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pin_memory", "input:tensor", input) from None
+        return otherwise(error, tensor_pin_memory, "pin_memory", "input:tensor", input)
     return wrap(out)
 
 
@@ -5169,7 +5168,7 @@ def tensor_is_pinned(input):
     try:
         out = lib.py_tensor_is_pinned(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_pinned", "input:tensor", input) from None
+        return otherwise(error, tensor_is_pinned, "is_pinned", "input:tensor", input)
     if out < 0:
         raise fail()
     return out != 0
@@ -5186,7 +5185,7 @@ def stream_new(device=None, priority=0):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_stream_new(device_type, device_index, priority)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "stream_new", "device:device? priority:i64", device, priority) from None
+        return otherwise(error, stream_new, "stream_new", "device:device? priority:i64", device, priority)
     return Stream.own(out)
 
 
@@ -5202,7 +5201,7 @@ def stream_external(device, native):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_stream_external(device_type, device_index, native)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "stream_external", "device:device native:i64", device, native) from None
+        return otherwise(error, stream_external, "stream_external", "device:device native:i64", device, native)
     return Stream.own(out)
 
 
@@ -5216,7 +5215,7 @@ def current_stream(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_current_stream(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "current_stream", "device:device?", device) from None
+        return otherwise(error, current_stream, "current_stream", "device:device?", device)
     return Stream.own(out)
 
 
@@ -5230,7 +5229,7 @@ def default_stream(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_default_stream(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "default_stream", "device:device?", device) from None
+        return otherwise(error, default_stream, "default_stream", "device:device?", device)
     return Stream.own(out)
 
 
@@ -5245,7 +5244,7 @@ def set_stream(device, stream):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_set_stream(device_type, device_index, 0 if stream is None else stream._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_stream", "device:device stream:handle?", device, stream) from None
+        return otherwise(error, set_stream, "set_stream", "device:device stream:handle?", device, stream)
     if status:
         raise fail()
 
@@ -5260,7 +5259,7 @@ def tensor_record_stream(input, stream):
     try:
         status = lib.py_tensor_record_stream(input._h, stream._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "record_stream", "input:tensor stream:handle", input, stream) from None
+        return otherwise(error, tensor_record_stream, "record_stream", "input:tensor stream:handle", input, stream)
     if status:
         raise fail()
 
@@ -5276,7 +5275,7 @@ def event_new(device=None, timing=False):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_event_new(device_type, device_index, timing)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "event_new", "device:device? timing:bool", device, timing) from None
+        return otherwise(error, event_new, "event_new", "device:device? timing:bool", device, timing)
     return Event.own(out)
 
 
@@ -5290,7 +5289,7 @@ def graph_new(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_graph_new(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "graph_new", "device:device?", device) from None
+        return otherwise(error, graph_new, "graph_new", "device:device?", device)
     return Graph.own(out)
 
 
@@ -5299,7 +5298,7 @@ def is_capturing():
     try:
         out = lib.py_is_capturing()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_capturing", "") from None
+        return otherwise(error, is_capturing, "is_capturing", "")
     if out < 0:
         raise fail()
     return out != 0
@@ -5318,7 +5317,7 @@ def linalg_cholesky(A, *, upper=False, out=None):
     try:
         out = lib.py_linalg_cholesky(A._h, upper)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cholesky", "A:tensor upper:bool", A, upper) from None
+        return otherwise(error, linalg_cholesky, "cholesky", "A:tensor upper:bool", A, upper)
     return wrap(out)
 
 
@@ -5340,7 +5339,7 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_linalg_cholesky_ex(A._h, upper, check_errors, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cholesky_ex", "A:tensor upper:bool check_errors:bool", A, upper, check_errors) from None
+        return otherwise(error, linalg_cholesky_ex, "cholesky_ex", "A:tensor upper:bool check_errors:bool", A, upper, check_errors)
     if status:
         raise fail()
     return linalg_cholesky_ex_result((wrap(out[0]), wrap(out[1])))
@@ -5357,7 +5356,7 @@ def cholesky(input, upper=False, *, out=None):
     try:
         out = lib.py_cholesky(input._h, upper)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cholesky", "input:tensor upper:bool", input, upper) from None
+        return otherwise(error, cholesky, "cholesky", "input:tensor upper:bool", input, upper)
     return wrap(out)
 
 
@@ -5373,7 +5372,7 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
     try:
         out = lib.py_cholesky_solve(input._h, input2._h, upper)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cholesky_solve", "input:tensor input2:tensor upper:bool", input, input2, upper) from None
+        return otherwise(error, cholesky_solve, "cholesky_solve", "input:tensor input2:tensor upper:bool", input, input2, upper)
     return wrap(out)
 
 
@@ -5388,7 +5387,7 @@ def cholesky_inverse(input, upper=False, *, out=None):
     try:
         out = lib.py_cholesky_inverse(input._h, upper)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cholesky_inverse", "input:tensor upper:bool", input, upper) from None
+        return otherwise(error, cholesky_inverse, "cholesky_inverse", "input:tensor upper:bool", input, upper)
     return wrap(out)
 
 
@@ -5406,7 +5405,7 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_linalg_lu_factor(A._h, pivot, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lu_factor", "A:tensor pivot:bool", A, pivot) from None
+        return otherwise(error, linalg_lu_factor, "lu_factor", "A:tensor pivot:bool", A, pivot)
     if status:
         raise fail()
     return linalg_lu_factor_result((wrap(out[0]), wrap(out[1])))
@@ -5430,7 +5429,7 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
         out = ffi_new("int64_t[3]")
         status = lib.py_linalg_lu_factor_ex(A._h, pivot, check_errors, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lu_factor_ex", "A:tensor pivot:bool check_errors:bool", A, pivot, check_errors) from None
+        return otherwise(error, linalg_lu_factor_ex, "lu_factor_ex", "A:tensor pivot:bool check_errors:bool", A, pivot, check_errors)
     if status:
         raise fail()
     return linalg_lu_factor_ex_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -5450,7 +5449,7 @@ def linalg_lu(A, *, pivot=True, out=None):
         out = ffi_new("int64_t[3]")
         status = lib.py_linalg_lu(A._h, pivot, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lu", "A:tensor pivot:bool", A, pivot) from None
+        return otherwise(error, linalg_lu, "lu", "A:tensor pivot:bool", A, pivot)
     if status:
         raise fail()
     return linalg_lu_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -5471,7 +5470,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
         out = ffi_new("int64_t[3]")
         status = lib.py_lu_unpack(LU_data._h, LU_pivots._h, unpack_data, unpack_pivots, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lu_unpack", "LU_data:tensor LU_pivots:tensor unpack_data:bool unpack_pivots:bool", LU_data, LU_pivots, unpack_data, unpack_pivots) from None
+        return otherwise(error, lu_unpack, "lu_unpack", "LU_data:tensor LU_pivots:tensor unpack_data:bool unpack_pivots:bool", LU_data, LU_pivots, unpack_data, unpack_pivots)
     if status:
         raise fail()
     return lu_unpack_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -5493,7 +5492,7 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     try:
         out = lib.py_linalg_lu_solve(LU._h, pivots._h, B._h, left, adjoint)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lu_solve", "LU:tensor pivots:tensor B:tensor left:bool adjoint:bool", LU, pivots, B, left, adjoint) from None
+        return otherwise(error, linalg_lu_solve, "lu_solve", "LU:tensor pivots:tensor B:tensor left:bool adjoint:bool", LU, pivots, B, left, adjoint)
     return wrap(out)
 
 
@@ -5509,7 +5508,7 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None):
     try:
         out = lib.py_lu_solve(input._h, LU_data._h, LU_pivots._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lu_solve", "input:tensor LU_data:tensor LU_pivots:tensor", input, LU_data, LU_pivots) from None
+        return otherwise(error, lu_solve, "lu_solve", "input:tensor LU_data:tensor LU_pivots:tensor", input, LU_data, LU_pivots)
     return wrap(out)
 
 
@@ -5526,7 +5525,7 @@ def linalg_solve(A, B, *, left=True, out=None):
     try:
         out = lib.py_linalg_solve(A._h, B._h, left)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "solve", "A:tensor B:tensor left:bool", A, B, left) from None
+        return otherwise(error, linalg_solve, "solve", "A:tensor B:tensor left:bool", A, B, left)
     return wrap(out)
 
 
@@ -5549,7 +5548,7 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_linalg_solve_ex(A._h, B._h, left, check_errors, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "solve_ex", "A:tensor B:tensor left:bool check_errors:bool", A, B, left, check_errors) from None
+        return otherwise(error, linalg_solve_ex, "solve_ex", "A:tensor B:tensor left:bool check_errors:bool", A, B, left, check_errors)
     if status:
         raise fail()
     return linalg_solve_ex_result((wrap(out[0]), wrap(out[1])))
@@ -5570,7 +5569,7 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
     try:
         out = lib.py_linalg_solve_triangular(A._h, B._h, upper, left, unitriangular)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "solve_triangular", "A:tensor B:tensor upper:bool left:bool unitriangular:bool", A, B, upper, left, unitriangular) from None
+        return otherwise(error, linalg_solve_triangular, "solve_triangular", "A:tensor B:tensor upper:bool left:bool unitriangular:bool", A, B, upper, left, unitriangular)
     return wrap(out)
 
 
@@ -5592,7 +5591,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
         out = ffi_new("int64_t[2]")
         status = lib.py_triangular_solve(input._h, A._h, upper, transpose, unitriangular, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "triangular_solve", "input:tensor A:tensor upper:bool transpose:bool unitriangular:bool", input, A, upper, transpose, unitriangular) from None
+        return otherwise(error, triangular_solve, "triangular_solve", "input:tensor A:tensor upper:bool transpose:bool unitriangular:bool", input, A, upper, transpose, unitriangular)
     if status:
         raise fail()
     return triangular_solve_result((wrap(out[0]), wrap(out[1])))
@@ -5609,7 +5608,7 @@ def linalg_inv(A, *, out=None):
     try:
         out = lib.py_linalg_inv(A._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "inv", "A:tensor", A) from None
+        return otherwise(error, linalg_inv, "inv", "A:tensor", A)
     return wrap(out)
 
 
@@ -5620,7 +5619,7 @@ def inverse(input, *, out=None):
     try:
         out = lib.py_inverse(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "inverse", "input:tensor", input) from None
+        return otherwise(error, inverse, "inverse", "input:tensor", input)
     return wrap(out)
 
 
@@ -5641,7 +5640,7 @@ def linalg_inv_ex(A, *, check_errors=False, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_linalg_inv_ex(A._h, check_errors, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "inv_ex", "A:tensor check_errors:bool", A, check_errors) from None
+        return otherwise(error, linalg_inv_ex, "inv_ex", "A:tensor check_errors:bool", A, check_errors)
     if status:
         raise fail()
     return linalg_inv_ex_result((wrap(out[0]), wrap(out[1])))
@@ -5658,7 +5657,7 @@ def linalg_det(A, *, out=None):
     try:
         out = lib.py_linalg_det(A._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "det", "A:tensor", A) from None
+        return otherwise(error, linalg_det, "det", "A:tensor", A)
     return wrap(out)
 
 
@@ -5669,7 +5668,7 @@ def det(input, *, out=None):
     try:
         out = lib.py_det(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "det", "input:tensor", input) from None
+        return otherwise(error, det, "det", "input:tensor", input)
     return wrap(out)
 
 
@@ -5685,7 +5684,7 @@ def linalg_slogdet(A, *, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_linalg_slogdet(A._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "slogdet", "A:tensor", A) from None
+        return otherwise(error, linalg_slogdet, "slogdet", "A:tensor", A)
     if status:
         raise fail()
     return linalg_slogdet_result((wrap(out[0]), wrap(out[1])))
@@ -5699,7 +5698,7 @@ def slogdet(input, *, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_slogdet(input._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "slogdet", "input:tensor", input) from None
+        return otherwise(error, slogdet, "slogdet", "input:tensor", input)
     if status:
         raise fail()
     return slogdet_result((wrap(out[0]), wrap(out[1])))
@@ -5712,7 +5711,7 @@ def logdet(input, *, out=None):
     try:
         out = lib.py_logdet(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logdet", "input:tensor", input) from None
+        return otherwise(error, logdet, "logdet", "input:tensor", input)
     return wrap(out)
 
 
@@ -5730,7 +5729,7 @@ def linalg_qr(A, mode='reduced', *, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_linalg_qr(A._h, c_string(mode), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "qr", "A:tensor mode:str", A, mode) from None
+        return otherwise(error, linalg_qr, "qr", "A:tensor mode:str", A, mode)
     if status:
         raise fail()
     return linalg_qr_result((wrap(out[0]), wrap(out[1])))
@@ -5746,7 +5745,7 @@ def geqrf(input, *, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_geqrf(input._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "geqrf", "input:tensor", input) from None
+        return otherwise(error, geqrf, "geqrf", "input:tensor", input)
     if status:
         raise fail()
     return geqrf_result((wrap(out[0]), wrap(out[1])))
@@ -5764,7 +5763,7 @@ def linalg_householder_product(A, tau, *, out=None):
     try:
         out = lib.py_linalg_householder_product(A._h, tau._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "householder_product", "A:tensor tau:tensor", A, tau) from None
+        return otherwise(error, linalg_householder_product, "householder_product", "A:tensor tau:tensor", A, tau)
     return wrap(out)
 
 
@@ -5779,7 +5778,7 @@ def orgqr(input, input2, *, out=None):
     try:
         out = lib.py_orgqr(input._h, input2._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "orgqr", "input:tensor input2:tensor", input, input2) from None
+        return otherwise(error, orgqr, "orgqr", "input:tensor input2:tensor", input, input2)
     return wrap(out)
 
 
@@ -5797,7 +5796,7 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     try:
         out = lib.py_ormqr(input._h, input2._h, input3._h, left, transpose)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ormqr", "input:tensor input2:tensor input3:tensor left:bool transpose:bool", input, input2, input3, left, transpose) from None
+        return otherwise(error, ormqr, "ormqr", "input:tensor input2:tensor input3:tensor left:bool transpose:bool", input, input2, input3, left, transpose)
     return wrap(out)
 
 
@@ -5815,7 +5814,7 @@ def linalg_eigh(A, UPLO='L', *, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_linalg_eigh(A._h, c_string(UPLO), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "eigh", "A:tensor UPLO:str", A, UPLO) from None
+        return otherwise(error, linalg_eigh, "eigh", "A:tensor UPLO:str", A, UPLO)
     if status:
         raise fail()
     return linalg_eigh_result((wrap(out[0]), wrap(out[1])))
@@ -5833,7 +5832,7 @@ def linalg_eigvalsh(A, UPLO='L', *, out=None):
     try:
         out = lib.py_linalg_eigvalsh(A._h, c_string(UPLO))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "eigvalsh", "A:tensor UPLO:str", A, UPLO) from None
+        return otherwise(error, linalg_eigvalsh, "eigvalsh", "A:tensor UPLO:str", A, UPLO)
     return wrap(out)
 
 
@@ -5852,7 +5851,7 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
         out = ffi_new("int64_t[3]")
         status = lib.py_linalg_svd(A._h, full_matrices, NULL if driver is None else c_string(driver), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "svd", "A:tensor full_matrices:bool driver:str?", A, full_matrices, driver) from None
+        return otherwise(error, linalg_svd, "svd", "A:tensor full_matrices:bool driver:str?", A, full_matrices, driver)
     if status:
         raise fail()
     return linalg_svd_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -5870,7 +5869,7 @@ def linalg_svdvals(A, *, driver=None, out=None):
     try:
         out = lib.py_linalg_svdvals(A._h, NULL if driver is None else c_string(driver))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "svdvals", "A:tensor driver:str?", A, driver) from None
+        return otherwise(error, linalg_svdvals, "svdvals", "A:tensor driver:str?", A, driver)
     return wrap(out)
 
 
@@ -5887,7 +5886,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         out = ffi_new("int64_t[3]")
         status = lib.py_svd(input._h, some, compute_uv, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "svd", "input:tensor some:bool compute_uv:bool", input, some, compute_uv) from None
+        return otherwise(error, svd, "svd", "input:tensor some:bool compute_uv:bool", input, some, compute_uv)
     if status:
         raise fail()
     return svd_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -5910,7 +5909,7 @@ def linalg_pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
         rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
         out = lib.py_linalg_pinv(A._h, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pinv", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian) from None
+        return otherwise(error, linalg_pinv, "pinv", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
     return wrap(out)
 
 
@@ -5931,7 +5930,7 @@ def linalg_matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
         rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
         out = lib.py_linalg_matrix_rank(A._h, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matrix_rank", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian) from None
+        return otherwise(error, linalg_matrix_rank, "matrix_rank", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
     return wrap(out)
 
 
@@ -5956,7 +5955,7 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
         out = ffi_new("int64_t[4]")
         status = lib.py_linalg_lstsq(A._h, B._h, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lstsq", "A:tensor B:tensor rcond:f64? driver:str?", A, B, rcond, driver) from None
+        return otherwise(error, linalg_lstsq, "lstsq", "A:tensor B:tensor rcond:f64? driver:str?", A, B, rcond, driver)
     if status:
         raise fail()
     return linalg_lstsq_result((wrap(out[0]), wrap(out[1]), wrap(out[2]), wrap(out[3])))
@@ -5976,7 +5975,7 @@ def linalg_cond(A, p=None, *, out=None):
         p_kind, p_i, p_f = read_scalar_or_none(p)
         out = lib.py_linalg_cond(A._h, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cond", "A:tensor p:scalar?", A, p) from None
+        return otherwise(error, linalg_cond, "cond", "A:tensor p:scalar?", A, p)
     return wrap(out)
 
 
@@ -5992,7 +5991,7 @@ def linalg_cond_named(A, p, *, out=None):
     try:
         out = lib.py_linalg_cond_named(A._h, c_string(p))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "linalg_cond_named", "A:tensor p:str", A, p) from None
+        return otherwise(error, linalg_cond_named, "linalg_cond_named", "A:tensor p:str", A, p)
     return wrap(out)
 
 
@@ -6007,7 +6006,7 @@ def linalg_matrix_exp(A, *, out=None):
     try:
         out = lib.py_linalg_matrix_exp(A._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matrix_exp", "A:tensor", A) from None
+        return otherwise(error, linalg_matrix_exp, "matrix_exp", "A:tensor", A)
     return wrap(out)
 
 
@@ -6018,7 +6017,7 @@ def matrix_exp(input, *, out=None):
     try:
         out = lib.py_matrix_exp(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matrix_exp", "input:tensor", input) from None
+        return otherwise(error, matrix_exp, "matrix_exp", "input:tensor", input)
     return wrap(out)
 
 
@@ -6034,7 +6033,7 @@ def linalg_tensorinv(A, ind=2, *, out=None):
     try:
         out = lib.py_linalg_tensorinv(A._h, ind)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensorinv", "A:tensor ind:i64", A, ind) from None
+        return otherwise(error, linalg_tensorinv, "tensorinv", "A:tensor ind:i64", A, ind)
     return wrap(out)
 
 
@@ -6052,7 +6051,7 @@ def linalg_tensorsolve(A, B, dims=None, *, out=None):
         dims_c, dims_c_n = optional_ints(dims, 0)
         out = lib.py_linalg_tensorsolve(A._h, B._h, dims_c, dims_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensorsolve", "A:tensor B:tensor dims:i64[]?", A, B, dims) from None
+        return otherwise(error, linalg_tensorsolve, "tensorsolve", "A:tensor B:tensor dims:i64[]?", A, B, dims)
     return wrap(out)
 
 
@@ -6075,7 +6074,7 @@ def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
     try:
         out = lib.py_rotary_embedding(input._h, 0 if positions is None else positions._h, base, interleaved)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rotary_embedding", "input:tensor positions:tensor? base:f64 interleaved:bool", input, positions, base, interleaved) from None
+        return otherwise(error, rotary_embedding, "rotary_embedding", "input:tensor positions:tensor? base:f64 interleaved:bool", input, positions, base, interleaved)
     return wrap(out)
 
 
@@ -6095,7 +6094,7 @@ def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
     try:
         out = lib.py_sinusoidal_embedding(positions._h, embedding_dim, base)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sinusoidal_embedding", "positions:tensor embedding_dim:i64 base:f64", positions, embedding_dim, base) from None
+        return otherwise(error, sinusoidal_embedding, "sinusoidal_embedding", "positions:tensor embedding_dim:i64 base:f64", positions, embedding_dim, base)
     return wrap(out)
 
 
@@ -6115,7 +6114,7 @@ def top_k_top_p_filtering(logits, top_k=None, top_p=None):
     try:
         out = lib.py_top_k_top_p_filtering(logits._h, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "top_k_top_p_filtering", "logits:tensor top_k:i64? top_p:f64?", logits, top_k, top_p) from None
+        return otherwise(error, top_k_top_p_filtering, "top_k_top_p_filtering", "logits:tensor top_k:i64? top_p:f64?", logits, top_k, top_p)
     return wrap(out)
 
 
@@ -6138,7 +6137,7 @@ def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=
     try:
         out = lib.py_sample_logits(logits._h, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sample_logits", "logits:tensor temperature:f64 top_k:i64? top_p:f64? generator:handle?", logits, temperature, top_k, top_p, generator) from None
+        return otherwise(error, sample_logits, "sample_logits", "logits:tensor temperature:f64 top_k:i64? top_p:f64? generator:handle?", logits, temperature, top_k, top_p, generator)
     return wrap(out)
 
 
@@ -6153,7 +6152,7 @@ def kv_cache_new(capacity=0):
     try:
         out = lib.py_kv_cache_new(capacity)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "kv_cache_new", "capacity:i64", capacity) from None
+        return otherwise(error, kv_cache_new, "kv_cache_new", "capacity:i64", capacity)
     return KvCache.own(out)
 
 
@@ -6173,7 +6172,7 @@ def amp_unscale_(grads, scale):
         grads_c = handle_list(grads)
         out = lib.py_amp_unscale_(grads_c, len(grads_c), scale._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amp_unscale_", "grads:tensor[] scale:tensor", grads, scale) from None
+        return otherwise(error, amp_unscale_, "amp_unscale_", "grads:tensor[] scale:tensor", grads, scale)
     return wrap(out)
 
 
@@ -6193,7 +6192,7 @@ def amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_f
     try:
         status = lib.py_amp_update_scale_(scale._h, growth_tracker._h, found_inf._h, growth_factor, backoff_factor, growth_interval)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amp_update_scale_", "scale:tensor growth_tracker:tensor found_inf:tensor growth_factor:f64 backoff_factor:f64 growth_interval:i64", scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval) from None
+        return otherwise(error, amp_update_scale_, "amp_update_scale_", "scale:tensor growth_tracker:tensor found_inf:tensor growth_factor:f64 backoff_factor:f64 growth_interval:i64", scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval)
     if status:
         raise fail()
 
@@ -6210,7 +6209,7 @@ def grad_scaler_new(init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, g
     try:
         out = lib.py_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "grad_scaler_new", "init_scale:f64 growth_factor:f64 backoff_factor:f64 growth_interval:i64", init_scale, growth_factor, backoff_factor, growth_interval) from None
+        return otherwise(error, grad_scaler_new, "grad_scaler_new", "init_scale:f64 growth_factor:f64 backoff_factor:f64 growth_interval:i64", init_scale, growth_factor, backoff_factor, growth_interval)
     return GradScaler.own(out)
 
 
@@ -6226,7 +6225,7 @@ def index(input, indices):
         indices_c = optional_handle_list(indices)
         out = lib.py_index(input._h, indices_c, len(indices_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index", "input:tensor indices:tensor?[]", input, indices) from None
+        return otherwise(error, index, "index", "input:tensor indices:tensor?[]", input, indices)
     return wrap(out)
 
 
@@ -6245,7 +6244,7 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
         indices_c = optional_handle_list(indices)
         out = lib.py_index_put(input._h, indices_c, len(indices_c), values._h, accumulate)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_put", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate) from None
+        return otherwise(error, index_put, "index_put", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate)
     return wrap(out)
 
 
@@ -6262,29 +6261,31 @@ def index_put_(input, indices, values, accumulate=False):
         indices_c = optional_handle_list(indices)
         status = lib.py_index_put_(input._h, indices_c, len(indices_c), values._h, accumulate)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_put_", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate) from None
+        return otherwise(error, index_put_, "index_put_", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate)
     if status:
         raise fail()
     return input
 
 
-def index_select(input, dim, index, *, out=None):
+def index_select(input, dim=MISSING, index=MISSING, *, axis=None, out=None):
     """The slices along a dimension that the index names.
 
     Args:
         dim: The dimension; negative ones count from the end.
         index: 1-d int64 or int32 indices.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_select, input, dim, index)
     try:
         out = lib.py_index_select(input._h, dim, index._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_select", "input:tensor dim:i64 index:tensor", input, dim, index) from None
+        return otherwise(error, index_select, "index_select", "input:tensor dim:i64 index:tensor", input, dim, index)
     return wrap(out)
 
 
-def index_add(input, dim, index, source, *, alpha=1, out=None):
+def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None, out=None):
     """A copy of the input with alpha * source added to the slices that the index names.
 
     Args:
@@ -6293,17 +6294,19 @@ def index_add(input, dim, index, source, *, alpha=1, out=None):
         source: The slices to add.
         alpha: Factor of source.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_add, input, dim, index, source, alpha=alpha)
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_index_add(input._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_add", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha) from None
+        return otherwise(error, index_add, "index_add", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha)
     return wrap(out)
 
 
-def index_add_(input, dim, index, source, *, alpha=1):
+def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None):
     """In-place version of `index_add`.
 
     Args:
@@ -6312,17 +6315,19 @@ def index_add_(input, dim, index, source, *, alpha=1):
         source: The slices to add.
         alpha: Factor of source.
     """
+    if axis is not None:
+        dim = axis
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_index_add_(input._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_add_", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha) from None
+        return otherwise(error, index_add_, "index_add_", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha)
     if status:
         raise fail()
     return input
 
 
-def gather(input, dim, index, *, sparse_grad=False, out=None):
+def gather(input, dim=MISSING, index=MISSING, *, sparse_grad=False, axis=None, out=None):
     """result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 
     Args:
@@ -6330,16 +6335,18 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
         index: int64 or int32 indices.
         sparse_grad: Must be false: there are no sparse tensors.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, gather, input, dim, index, sparse_grad=sparse_grad)
     try:
         out = lib.py_gather(input._h, dim, index._h, sparse_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gather", "input:tensor dim:i64 index:tensor sparse_grad:bool", input, dim, index, sparse_grad) from None
+        return otherwise(error, gather, "gather", "input:tensor dim:i64 index:tensor sparse_grad:bool", input, dim, index, sparse_grad)
     return wrap(out)
 
 
-def scatter(input, dim, index, src, *, out=None):
+def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
     """A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
     on.
 
@@ -6348,17 +6355,19 @@ def scatter(input, dim, index, src, *, out=None):
         index: int64 or int32 indices.
         src: What to write: a tensor at least as large as index, or a number.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, scatter, input, dim, index, src)
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
         out = lib.py_scatter(input._h, dim, index._h, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src) from None
+        return otherwise(error, scatter, "scatter", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src)
     return wrap(out)
 
 
-def scatter_(input, dim, index, src):
+def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
     """In-place version of `scatter`.
 
     Args:
@@ -6366,17 +6375,19 @@ def scatter_(input, dim, index, src):
         index: int64 or int32 indices.
         src: What to write: a tensor at least as large as index, or a number.
     """
+    if axis is not None:
+        dim = axis
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
         status = lib.py_scatter_(input._h, dim, index._h, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter_", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src) from None
+        return otherwise(error, scatter_, "scatter_", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src)
     if status:
         raise fail()
     return input
 
 
-def scatter_add(input, dim, index, src, *, out=None):
+def scatter_add(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
     """scatter that adds; repeated indices add up.
 
     Args:
@@ -6384,16 +6395,18 @@ def scatter_add(input, dim, index, src, *, out=None):
         index: int64 or int32 indices.
         src: What to add: at least as large as index.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, scatter_add, input, dim, index, src)
     try:
         out = lib.py_scatter_add(input._h, dim, index._h, src._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter_add", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src) from None
+        return otherwise(error, scatter_add, "scatter_add", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src)
     return wrap(out)
 
 
-def scatter_add_(input, dim, index, src):
+def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
     """In-place version of `scatter_add`.
 
     Args:
@@ -6401,16 +6414,18 @@ def scatter_add_(input, dim, index, src):
         index: int64 or int32 indices.
         src: What to add: at least as large as index.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_scatter_add_(input._h, dim, index._h, src._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter_add_", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src) from None
+        return otherwise(error, scatter_add_, "scatter_add_", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src)
     if status:
         raise fail()
     return input
 
 
-def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+def scatter_reduce(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None, out=None):
     """scatter that combines elements which meet, by their sum, product, mean, maximum or
     minimum.
 
@@ -6421,16 +6436,18 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
         reduce: sum, prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what src brings.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
     try:
         out = lib.py_scatter_reduce(input._h, dim, index._h, src._h, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter_reduce", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self) from None
+        return otherwise(error, scatter_reduce, "scatter_reduce", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self)
     return wrap(out)
 
 
-def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
+def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None):
     """In-place version of `scatter_reduce`.
 
     Args:
@@ -6440,16 +6457,18 @@ def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
         reduce: sum, prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what src brings.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_scatter_reduce_(input._h, dim, index._h, src._h, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scatter_reduce_", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self) from None
+        return otherwise(error, scatter_reduce_, "scatter_reduce_", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self)
     if status:
         raise fail()
     return input
 
 
-def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+def index_reduce(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None, out=None):
     """index_add with the product, mean, maximum or minimum in place of the sum.
 
     Args:
@@ -6459,16 +6478,18 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
         reduce: prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what source brings.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_reduce, input, dim, index, source, reduce, include_self=include_self)
     try:
         out = lib.py_index_reduce(input._h, dim, index._h, source._h, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_reduce", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self) from None
+        return otherwise(error, index_reduce, "index_reduce", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self)
     return wrap(out)
 
 
-def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None):
     """In-place version of `index_reduce`.
 
     Args:
@@ -6478,16 +6499,18 @@ def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
         reduce: prod, mean, amax or amin.
         include_self: Whether what is there counts; if not, only what source brings.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_index_reduce_(input._h, dim, index._h, source._h, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_reduce_", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self) from None
+        return otherwise(error, index_reduce_, "index_reduce_", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self)
     if status:
         raise fail()
     return input
 
 
-def index_fill(input, dim, index, value, *, out=None):
+def index_fill(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None, out=None):
     """A copy of the input with one number in the slices that the index names.
 
     Args:
@@ -6495,17 +6518,19 @@ def index_fill(input, dim, index, value, *, out=None):
         index: 1-d int64 indices.
         value: A number or a 0-d tensor.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_fill, input, dim, index, value)
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         out = lib.py_index_fill(input._h, dim, index._h, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_fill", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value) from None
+        return otherwise(error, index_fill, "index_fill", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value)
     return wrap(out)
 
 
-def index_fill_(input, dim, index, value):
+def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
     """In-place version of `index_fill`.
 
     Args:
@@ -6513,17 +6538,19 @@ def index_fill_(input, dim, index, value):
         index: 1-d int64 indices.
         value: A number or a 0-d tensor.
     """
+    if axis is not None:
+        dim = axis
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         status = lib.py_index_fill_(input._h, dim, index._h, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_fill_", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value) from None
+        return otherwise(error, index_fill_, "index_fill_", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value)
     if status:
         raise fail()
     return input
 
 
-def index_copy(input, dim, index, source, *, out=None):
+def index_copy(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None, out=None):
     """A copy of the input with other slices where the index names them.
 
     Args:
@@ -6531,16 +6558,18 @@ def index_copy(input, dim, index, source, *, out=None):
         index: 1-d int64 indices.
         source: The slices to write.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, index_copy, input, dim, index, source)
     try:
         out = lib.py_index_copy(input._h, dim, index._h, source._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_copy", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source) from None
+        return otherwise(error, index_copy, "index_copy", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source)
     return wrap(out)
 
 
-def index_copy_(input, dim, index, source):
+def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None):
     """In-place version of `index_copy`.
 
     Args:
@@ -6548,10 +6577,12 @@ def index_copy_(input, dim, index, source):
         index: 1-d int64 indices.
         source: The slices to write.
     """
+    if axis is not None:
+        dim = axis
     try:
         status = lib.py_index_copy_(input._h, dim, index._h, source._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "index_copy_", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source) from None
+        return otherwise(error, index_copy_, "index_copy_", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source)
     if status:
         raise fail()
     return input
@@ -6569,7 +6600,7 @@ def masked_scatter(input, mask, source, *, out=None):
     try:
         out = lib.py_masked_scatter(input._h, mask._h, source._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "masked_scatter", "input:tensor mask:tensor source:tensor", input, mask, source) from None
+        return otherwise(error, masked_scatter, "masked_scatter", "input:tensor mask:tensor source:tensor", input, mask, source)
     return wrap(out)
 
 
@@ -6583,7 +6614,7 @@ def masked_scatter_(input, mask, source):
     try:
         status = lib.py_masked_scatter_(input._h, mask._h, source._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "masked_scatter_", "input:tensor mask:tensor source:tensor", input, mask, source) from None
+        return otherwise(error, masked_scatter_, "masked_scatter_", "input:tensor mask:tensor source:tensor", input, mask, source)
     if status:
         raise fail()
     return input
@@ -6600,7 +6631,7 @@ def take(input, index, *, out=None):
     try:
         out = lib.py_take(input._h, index._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "take", "input:tensor index:tensor", input, index) from None
+        return otherwise(error, take, "take", "input:tensor index:tensor", input, index)
     return wrap(out)
 
 
@@ -6619,7 +6650,7 @@ def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
     try:
         out = lib.py_take_along_dim(input._h, indices._h, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "take_along_dim", "input:tensor indices:tensor dim:i64?", input, indices, dim) from None
+        return otherwise(error, take_along_dim, "take_along_dim", "input:tensor indices:tensor dim:i64?", input, indices, dim)
     return wrap(out)
 
 
@@ -6636,7 +6667,7 @@ def put(input, index, source, accumulate=False, *, out=None):
     try:
         out = lib.py_put(input._h, index._h, source._h, accumulate)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "put", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate) from None
+        return otherwise(error, put, "put", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate)
     return wrap(out)
 
 
@@ -6651,7 +6682,7 @@ def put_(input, index, source, accumulate=False):
     try:
         status = lib.py_put_(input._h, index._h, source._h, accumulate)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "put_", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate) from None
+        return otherwise(error, put_, "put_", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate)
     if status:
         raise fail()
     return input
@@ -6669,7 +6700,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     try:
         out = lib.py_nonzero_static(input._h, size, fill_value)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nonzero_static", "input:tensor size:i64 fill_value:i64", input, size, fill_value) from None
+        return otherwise(error, nonzero_static, "nonzero_static", "input:tensor size:i64 fill_value:i64", input, size, fill_value)
     return wrap(out)
 
 
@@ -6684,7 +6715,7 @@ def masked_select(input, mask, *, out=None):
     try:
         out = lib.py_masked_select(input._h, mask._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "masked_select", "input:tensor mask:tensor", input, mask) from None
+        return otherwise(error, masked_select, "masked_select", "input:tensor mask:tensor", input, mask)
     return wrap(out)
 
 
@@ -6695,7 +6726,7 @@ def nonzero(input, *, out=None):
     try:
         out = lib.py_nonzero(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nonzero", "input:tensor", input) from None
+        return otherwise(error, nonzero, "nonzero", "input:tensor", input)
     return wrap(out)
 
 
@@ -6708,7 +6739,7 @@ def one_hot(input, num_classes=-1):
     try:
         out = lib.py_one_hot(input._h, num_classes)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "one_hot", "input:tensor num_classes:i64", input, num_classes) from None
+        return otherwise(error, one_hot, "one_hot", "input:tensor num_classes:i64", input, num_classes)
     return wrap(out)
 
 
@@ -6723,7 +6754,7 @@ def tril(input, diagonal=0, *, out=None):
     try:
         out = lib.py_tril(input._h, diagonal)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tril", "input:tensor diagonal:i64", input, diagonal) from None
+        return otherwise(error, tril, "tril", "input:tensor diagonal:i64", input, diagonal)
     return wrap(out)
 
 
@@ -6736,7 +6767,7 @@ def tril_(input, diagonal=0):
     try:
         status = lib.py_tril_(input._h, diagonal)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tril_", "input:tensor diagonal:i64", input, diagonal) from None
+        return otherwise(error, tril_, "tril_", "input:tensor diagonal:i64", input, diagonal)
     if status:
         raise fail()
     return input
@@ -6753,7 +6784,7 @@ def triu(input, diagonal=0, *, out=None):
     try:
         out = lib.py_triu(input._h, diagonal)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "triu", "input:tensor diagonal:i64", input, diagonal) from None
+        return otherwise(error, triu, "triu", "input:tensor diagonal:i64", input, diagonal)
     return wrap(out)
 
 
@@ -6766,7 +6797,7 @@ def triu_(input, diagonal=0):
     try:
         status = lib.py_triu_(input._h, diagonal)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "triu_", "input:tensor diagonal:i64", input, diagonal) from None
+        return otherwise(error, triu_, "triu_", "input:tensor diagonal:i64", input, diagonal)
     if status:
         raise fail()
     return input
@@ -6786,7 +6817,7 @@ def at(input, index, tensors=()):
         tensors_c = handle_list(tensors)
         out = lib.py_at(input._h, c_string(index), tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "at", "input:tensor index:str tensors:tensor[]", input, index, tensors) from None
+        return otherwise(error, at, "at", "input:tensor index:str tensors:tensor[]", input, index, tensors)
     return wrap_or(out, input)
 
 
@@ -6803,7 +6834,7 @@ def set_at(input, index, value, tensors=()):
         tensors_c = handle_list(tensors)
         status = lib.py_set_at(input._h, c_string(index), value_h, value_kind, value_i, value_f, tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_at", "input:tensor index:str value:operand tensors:tensor[]", input, index, value, tensors) from None
+        return otherwise(error, set_at, "set_at", "input:tensor index:str value:operand tensors:tensor[]", input, index, value, tensors)
     if status:
         raise fail()
     return input
@@ -6831,7 +6862,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         initial_kind, initial_i, initial_f = read_scalar_or_none(initial)
         out = lib.py_segment_reduce(data._h, c_string(reduce), 0 if lengths is None else lengths._h, 0 if indices is None else indices._h, 0 if offsets is None else offsets._h, axis, unsafe, initial_kind, initial_i, initial_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "segment_reduce", "data:tensor reduce:str lengths:tensor? indices:tensor? offsets:tensor? axis:i64 unsafe:bool initial:scalar?", data, reduce, lengths, indices, offsets, axis, unsafe, initial) from None
+        return otherwise(error, segment_reduce, "segment_reduce", "data:tensor reduce:str lengths:tensor? indices:tensor? offsets:tensor? axis:i64 unsafe:bool initial:scalar?", data, reduce, lengths, indices, offsets, axis, unsafe, initial)
     return wrap(out)
 
 
@@ -6846,7 +6877,7 @@ def matmul(input, other, *, out=None):
     try:
         out = lib.py_matmul(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matmul", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, matmul, "matmul", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -6861,7 +6892,7 @@ def mm(input, mat2, *, out=None):
     try:
         out = lib.py_mm(input._h, mat2._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mm", "input:tensor mat2:tensor", input, mat2) from None
+        return otherwise(error, mm, "mm", "input:tensor mat2:tensor", input, mat2)
     return wrap(out)
 
 
@@ -6876,7 +6907,7 @@ def bmm(input, mat2, *, out=None):
     try:
         out = lib.py_bmm(input._h, mat2._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bmm", "input:tensor mat2:tensor", input, mat2) from None
+        return otherwise(error, bmm, "bmm", "input:tensor mat2:tensor", input, mat2)
     return wrap(out)
 
 
@@ -6896,7 +6927,7 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_baddbmm(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "baddbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+        return otherwise(error, baddbmm, "baddbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
     return wrap(out)
 
 
@@ -6914,7 +6945,7 @@ def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_baddbmm_(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "baddbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+        return otherwise(error, baddbmm_, "baddbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
     if status:
         raise fail()
     return input
@@ -6936,7 +6967,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_addbmm(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+        return otherwise(error, addbmm, "addbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
     return wrap(out)
 
 
@@ -6954,7 +6985,7 @@ def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_addbmm_(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+        return otherwise(error, addbmm_, "addbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
     if status:
         raise fail()
     return input
@@ -6971,7 +7002,7 @@ def mv(input, vec, *, out=None):
     try:
         out = lib.py_mv(input._h, vec._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mv", "input:tensor vec:tensor", input, vec) from None
+        return otherwise(error, mv, "mv", "input:tensor vec:tensor", input, vec)
     return wrap(out)
 
 
@@ -6991,7 +7022,7 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_addmv(input._h, mat._h, vec._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addmv", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha) from None
+        return otherwise(error, addmv, "addmv", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha)
     return wrap(out)
 
 
@@ -7009,7 +7040,7 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_addmv_(input._h, mat._h, vec._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addmv_", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha) from None
+        return otherwise(error, addmv_, "addmv_", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha)
     if status:
         raise fail()
     return input
@@ -7026,7 +7057,7 @@ def vdot(input, other, *, out=None):
     try:
         out = lib.py_vdot(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vdot", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, vdot, "vdot", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -7041,7 +7072,7 @@ def dot(input, tensor, *, out=None):
     try:
         out = lib.py_dot(input._h, tensor._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dot", "input:tensor tensor:tensor", input, tensor) from None
+        return otherwise(error, dot, "dot", "input:tensor tensor:tensor", input, tensor)
     return wrap(out)
 
 
@@ -7061,7 +7092,7 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_addmm(input._h, mat1._h, mat2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addmm", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha) from None
+        return otherwise(error, addmm, "addmm", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha)
     return wrap(out)
 
 
@@ -7079,7 +7110,7 @@ def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_addmm_(input._h, mat1._h, mat2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addmm_", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha) from None
+        return otherwise(error, addmm_, "addmm_", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha)
     if status:
         raise fail()
     return input
@@ -7096,7 +7127,7 @@ def outer(input, vec2, *, out=None):
     try:
         out = lib.py_outer(input._h, vec2._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "outer", "input:tensor vec2:tensor", input, vec2) from None
+        return otherwise(error, outer, "outer", "input:tensor vec2:tensor", input, vec2)
     return wrap(out)
 
 
@@ -7116,7 +7147,7 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_addr(input._h, vec1._h, vec2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addr", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha) from None
+        return otherwise(error, addr, "addr", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha)
     return wrap(out)
 
 
@@ -7134,7 +7165,7 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_addr_(input._h, vec1._h, vec2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addr_", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha) from None
+        return otherwise(error, addr_, "addr_", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha)
     if status:
         raise fail()
     return input
@@ -7152,7 +7183,7 @@ def inner(input, other, *, out=None):
     try:
         out = lib.py_inner(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "inner", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, inner, "inner", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -7170,7 +7201,7 @@ def cross(input, other, dim=None, *, axis=None, out=None):
     try:
         out = lib.py_cross(input._h, other._h, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cross", "input:tensor other:tensor dim:i64?", input, other, dim) from None
+        return otherwise(error, cross, "cross", "input:tensor other:tensor dim:i64?", input, other, dim)
     return wrap(out)
 
 
@@ -7185,7 +7216,7 @@ def kron(input, other, *, out=None):
     try:
         out = lib.py_kron(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "kron", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, kron, "kron", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -7204,7 +7235,7 @@ def einsum(equation, operands, *, out=None):
         operands_c = handle_list(operands)
         out = lib.py_einsum(c_string(equation), operands_c, len(operands_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "einsum", "equation:str operands:tensor[]", equation, operands) from None
+        return otherwise(error, einsum, "einsum", "equation:str operands:tensor[]", equation, operands)
     return wrap(out)
 
 
@@ -7221,7 +7252,7 @@ def tensordot(a, b, dims=2, *, out=None):
     try:
         out = lib.py_tensordot(a._h, b._h, dims)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensordot", "a:tensor b:tensor dims:i64", a, b, dims) from None
+        return otherwise(error, tensordot, "tensordot", "a:tensor b:tensor dims:i64", a, b, dims)
     return wrap(out)
 
 
@@ -7239,7 +7270,7 @@ def tensordot_dims(a, b, dims_a, dims_b):
         dims_b_c = shape_list(dims_b)
         out = lib.py_tensordot_dims(a._h, b._h, dims_a_c, len(dims_a_c), dims_b_c, len(dims_b_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensordot", "a:tensor b:tensor dims_a:i64[] dims_b:i64[]", a, b, dims_a, dims_b) from None
+        return otherwise(error, tensordot_dims, "tensordot", "a:tensor b:tensor dims_a:i64[] dims_b:i64[]", a, b, dims_a, dims_b)
     return wrap(out)
 
 
@@ -7257,7 +7288,7 @@ def bilinear(input1, input2, weight, bias=None, *, out=None):
     try:
         out = lib.py_bilinear(input1._h, input2._h, weight._h, 0 if bias is None else bias._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bilinear", "input1:tensor input2:tensor weight:tensor bias:tensor?", input1, input2, weight, bias) from None
+        return otherwise(error, bilinear, "bilinear", "input1:tensor input2:tensor weight:tensor bias:tensor?", input1, input2, weight, bias)
     return wrap(out)
 
 
@@ -7272,7 +7303,7 @@ def linalg_matmul(input, other, *, out=None):
     try:
         out = lib.py_linalg_matmul(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matmul", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, linalg_matmul, "matmul", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -7287,7 +7318,7 @@ def matrix_power(input, n, *, out=None):
     try:
         out = lib.py_matrix_power(input._h, n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matrix_power", "input:tensor n:i64", input, n) from None
+        return otherwise(error, matrix_power, "matrix_power", "input:tensor n:i64", input, n)
     return wrap(out)
 
 
@@ -7303,7 +7334,7 @@ def linalg_multi_dot(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_linalg_multi_dot(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "multi_dot", "tensors:tensor[]", tensors) from None
+        return otherwise(error, linalg_multi_dot, "multi_dot", "tensors:tensor[]", tensors)
     return wrap(out)
 
 
@@ -7319,7 +7350,7 @@ def chain_matmul(matrices, *, out=None):
         matrices_c = handle_list(matrices)
         out = lib.py_chain_matmul(matrices_c, len(matrices_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "chain_matmul", "matrices:tensor[]", matrices) from None
+        return otherwise(error, chain_matmul, "chain_matmul", "matrices:tensor[]", matrices)
     return wrap(out)
 
 
@@ -7330,7 +7361,7 @@ def trace(input, *, out=None):
     try:
         out = lib.py_trace(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "trace", "input:tensor", input) from None
+        return otherwise(error, trace, "trace", "input:tensor", input)
     return wrap(out)
 
 
@@ -7345,7 +7376,7 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
     try:
         out = lib.py_linalg_diagonal(input._h, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2) from None
+        return otherwise(error, linalg_diagonal, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
     return wrap_or(out, input)
 
 
@@ -7363,7 +7394,7 @@ def linalg_cross(input, other, *, dim=-1, axis=None, out=None):
     try:
         out = lib.py_linalg_cross(input._h, other._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cross", "input:tensor other:tensor dim:i64", input, other, dim) from None
+        return otherwise(error, linalg_cross, "cross", "input:tensor other:tensor dim:i64", input, other, dim)
     return wrap(out)
 
 
@@ -7382,7 +7413,7 @@ def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
     try:
         out = lib.py_linalg_vecdot(x._h, y._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vecdot", "x:tensor y:tensor dim:i64", x, y, dim) from None
+        return otherwise(error, linalg_vecdot, "vecdot", "x:tensor y:tensor dim:i64", x, y, dim)
     return wrap(out)
 
 
@@ -7407,7 +7438,7 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_linalg_vector_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vector_norm", "input:tensor ord:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
+        return otherwise(error, linalg_vector_norm, "vector_norm", "input:tensor ord:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -7433,7 +7464,7 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         dim_c = shape_list(dim)
         out = lib.py_linalg_matrix_norm(input._h, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
+        return otherwise(error, linalg_matrix_norm, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -7454,7 +7485,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None
         dim_c = shape_list(dim)
         out = lib.py_nuclear_norm(input._h, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nuclear_norm", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, nuclear_norm, "nuclear_norm", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
@@ -7478,7 +7509,7 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=No
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_linalg_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "norm", "input:tensor ord:scalar? dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype) from None
+        return otherwise(error, linalg_norm, "norm", "input:tensor ord:scalar? dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -7498,7 +7529,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
     try:
         out = lib.py_cosine_similarity(x1._h, x2._h, dim, eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cosine_similarity", "x1:tensor x2:tensor dim:i64 eps:f64", x1, x2, dim, eps) from None
+        return otherwise(error, cosine_similarity, "cosine_similarity", "x1:tensor x2:tensor dim:i64 eps:f64", x1, x2, dim, eps)
     return wrap(out)
 
 
@@ -7519,7 +7550,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None,
     try:
         out = lib.py_pairwise_distance(x1._h, x2._h, p, eps, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pairwise_distance", "x1:tensor x2:tensor p:f64 eps:f64 keepdim:bool", x1, x2, p, eps, keepdim) from None
+        return otherwise(error, pairwise_distance, "pairwise_distance", "x1:tensor x2:tensor p:f64 eps:f64 keepdim:bool", x1, x2, p, eps, keepdim)
     return wrap(out)
 
 
@@ -7536,7 +7567,7 @@ def dist(input, other, p=2, *, out=None):
         p_kind, p_i, p_f = read_scalar(p)
         out = lib.py_dist(input._h, other._h, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dist", "input:tensor other:tensor p:scalar", input, other, p) from None
+        return otherwise(error, dist, "dist", "input:tensor other:tensor p:scalar", input, other, p)
     return wrap(out)
 
 
@@ -7555,7 +7586,7 @@ def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
     try:
         out = lib.py_cdist(x1._h, x2._h, p, compute_mode is not None, 0 if compute_mode is None else compute_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cdist", "x1:tensor x2:tensor p:f64 compute_mode:i64?", x1, x2, p, compute_mode) from None
+        return otherwise(error, cdist, "cdist", "x1:tensor x2:tensor p:f64 compute_mode:i64?", x1, x2, p, compute_mode)
     return wrap(out)
 
 
@@ -7571,11 +7602,11 @@ def pdist(input, p=2.0, *, out=None):
     try:
         out = lib.py_pdist(input._h, p)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pdist", "input:tensor p:f64", input, p) from None
+        return otherwise(error, pdist, "pdist", "input:tensor p:f64", input, p)
     return wrap(out)
 
 
-def renorm(input, p, dim, maxnorm, *, out=None):
+def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
     """The input with those slices along a dimension scaled down whose norm is larger.
 
     Args:
@@ -7583,6 +7614,8 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         dim: The dimension whose slices are scaled.
         maxnorm: The norm that slices have at most.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, renorm, input, p, dim, maxnorm)
     try:
@@ -7590,11 +7623,11 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
         out = lib.py_renorm(input._h, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "renorm", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm) from None
+        return otherwise(error, renorm, "renorm", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm)
     return wrap(out)
 
 
-def renorm_(input, p, dim, maxnorm):
+def renorm_(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None):
     """In-place version of `renorm`.
 
     Args:
@@ -7602,12 +7635,14 @@ def renorm_(input, p, dim, maxnorm):
         dim: The dimension whose slices are scaled.
         maxnorm: The norm that slices have at most.
     """
+    if axis is not None:
+        dim = axis
     try:
         p_kind, p_i, p_f = read_scalar(p)
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
         status = lib.py_renorm_(input._h, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "renorm_", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm) from None
+        return otherwise(error, renorm_, "renorm_", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm)
     if status:
         raise fail()
     return input
@@ -7627,7 +7662,7 @@ def vander(x, N=None, increasing=False, *, out=None):
     try:
         out = lib.py_vander(x._h, N is not None, 0 if N is None else N, increasing)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vander", "x:tensor N:i64? increasing:bool", x, N, increasing) from None
+        return otherwise(error, vander, "vander", "x:tensor N:i64? increasing:bool", x, N, increasing)
     return wrap(out)
 
 
@@ -7643,7 +7678,7 @@ def linalg_vander(x, *, N=None, out=None):
     try:
         out = lib.py_linalg_vander(x._h, N is not None, 0 if N is None else N)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vander", "x:tensor N:i64?", x, N) from None
+        return otherwise(error, linalg_vander, "vander", "x:tensor N:i64?", x, N)
     return wrap(out)
 
 
@@ -7666,7 +7701,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', we
             warn_of_sizes(input, target)
         out = lib.py_mse_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mse_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight) from None
+        return otherwise(error, mse_loss, "mse_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
     return wrap(out)
 
 
@@ -7689,7 +7724,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
             warn_of_sizes(input, target)
         out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight) from None
+        return otherwise(error, l1_loss, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
     return wrap(out)
 
 
@@ -7712,7 +7747,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
             warn_of_sizes(input, target)
         out = lib.py_smooth_l1_loss(input._h, target._h, REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta) from None
+        return otherwise(error, smooth_l1_loss, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta)
     return wrap(out)
 
 
@@ -7730,7 +7765,7 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
             warn_of_sizes(input, target)
         out = lib.py_huber_loss(input._h, target._h, REDUCTION[reduction], delta, 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight) from None
+        return otherwise(error, huber_loss, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight)
     return wrap(out)
 
 
@@ -7750,7 +7785,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
     try:
         out = lib.py_kl_div(input._h, target._h, DIVERGENCE_REDUCTION[reduction], log_target)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "kl_div", "input:tensor target:tensor reduction:enum log_target:bool", input, target, reduction, log_target) from None
+        return otherwise(error, kl_div, "kl_div", "input:tensor target:tensor reduction:enum log_target:bool", input, target, reduction, log_target)
     return wrap(out)
 
 
@@ -7773,7 +7808,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     try:
         out = lib.py_poisson_nll_loss(input._h, target._h, log_input, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "poisson_nll_loss", "input:tensor target:tensor log_input:bool full:bool eps:f64 reduction:enum", input, target, log_input, full, eps, reduction) from None
+        return otherwise(error, poisson_nll_loss, "poisson_nll_loss", "input:tensor target:tensor log_input:bool full:bool eps:f64 reduction:enum", input, target, log_input, full, eps, reduction)
     return wrap(out)
 
 
@@ -7793,7 +7828,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean
         var_h, var_kind, var_i, var_f = read_operand(var)
         out = lib.py_gaussian_nll_loss(input._h, target._h, var_h, var_kind, var_i, var_f, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gaussian_nll_loss", "input:tensor target:tensor var:operand full:bool eps:f64 reduction:enum", input, target, var, full, eps, reduction) from None
+        return otherwise(error, gaussian_nll_loss, "gaussian_nll_loss", "input:tensor target:tensor var:operand full:bool eps:f64 reduction:enum", input, target, var, full, eps, reduction)
     return wrap(out)
 
 
@@ -7812,7 +7847,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
     try:
         out = lib.py_soft_margin_loss(input._h, target._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "soft_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+        return otherwise(error, soft_margin_loss, "soft_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
     return wrap(out)
 
 
@@ -7833,7 +7868,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     try:
         out = lib.py_hinge_embedding_loss(input._h, target._h, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hinge_embedding_loss", "input:tensor target:tensor margin:f64 reduction:enum", input, target, margin, reduction) from None
+        return otherwise(error, hinge_embedding_loss, "hinge_embedding_loss", "input:tensor target:tensor margin:f64 reduction:enum", input, target, margin, reduction)
     return wrap(out)
 
 
@@ -7855,7 +7890,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     try:
         out = lib.py_margin_ranking_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "margin_ranking_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction) from None
+        return otherwise(error, margin_ranking_loss, "margin_ranking_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
     return wrap(out)
 
 
@@ -7878,7 +7913,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     try:
         out = lib.py_cosine_embedding_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cosine_embedding_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction) from None
+        return otherwise(error, cosine_embedding_loss, "cosine_embedding_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
     return wrap(out)
 
 
@@ -7903,7 +7938,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
     try:
         out = lib.py_triplet_margin_loss(anchor._h, positive._h, negative._h, margin, p, eps, swap, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "triplet_margin_loss", "anchor:tensor positive:tensor negative:tensor margin:f64 p:f64 eps:f64 swap:bool reduction:enum", anchor, positive, negative, margin, p, eps, swap, reduction) from None
+        return otherwise(error, triplet_margin_loss, "triplet_margin_loss", "anchor:tensor positive:tensor negative:tensor margin:f64 p:f64 eps:f64 swap:bool reduction:enum", anchor, positive, negative, margin, p, eps, swap, reduction)
     return wrap(out)
 
 
@@ -7926,7 +7961,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     try:
         out = lib.py_multi_margin_loss(input._h, target._h, p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "multi_margin_loss", "input:tensor target:tensor p:i64 margin:f64 weight:tensor? reduction:enum", input, target, p, margin, weight, reduction) from None
+        return otherwise(error, multi_margin_loss, "multi_margin_loss", "input:tensor target:tensor p:i64 margin:f64 weight:tensor? reduction:enum", input, target, p, margin, weight, reduction)
     return wrap(out)
 
 
@@ -7946,7 +7981,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     try:
         out = lib.py_multilabel_margin_loss(input._h, target._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "multilabel_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+        return otherwise(error, multilabel_margin_loss, "multilabel_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
     return wrap(out)
 
 
@@ -7966,7 +8001,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     try:
         out = lib.py_multilabel_soft_margin_loss(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "multilabel_soft_margin_loss", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction) from None
+        return otherwise(error, multilabel_soft_margin_loss, "multilabel_soft_margin_loss", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
     return wrap(out)
 
 
@@ -7987,7 +8022,7 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     try:
         out = lib.py_nll_loss(input._h, target._h, 0 if weight is None else weight._h, ignore_index, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nll_loss", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum", input, target, weight, ignore_index, reduction) from None
+        return otherwise(error, nll_loss, "nll_loss", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum", input, target, weight, ignore_index, reduction)
     return wrap(out)
 
 
@@ -8010,7 +8045,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     try:
         out = lib.py_ctc_loss(log_probs._h, targets._h, input_lengths._h, target_lengths._h, blank, REDUCTION[reduction], zero_infinity)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ctc_loss", "log_probs:tensor targets:tensor input_lengths:tensor target_lengths:tensor blank:i64 reduction:enum zero_infinity:bool", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity) from None
+        return otherwise(error, ctc_loss, "ctc_loss", "log_probs:tensor targets:tensor input_lengths:tensor target_lengths:tensor blank:i64 reduction:enum zero_infinity:bool", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
     return wrap(out)
 
 
@@ -8032,7 +8067,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     try:
         out = lib.py_cross_entropy(input._h, target._h, 0 if weight is None else weight._h, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cross_entropy", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", input, target, weight, ignore_index, reduction, label_smoothing) from None
+        return otherwise(error, cross_entropy, "cross_entropy", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", input, target, weight, ignore_index, reduction, label_smoothing)
     return wrap(out)
 
 
@@ -8054,7 +8089,7 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     try:
         out = lib.py_linear_cross_entropy(input._h, linear_weight._h, target._h, 0 if linear_bias is None else linear_bias._h, 0 if weight is None else weight._h, REDUCTION[reduction], ignore_index is not None, 0 if ignore_index is None else ignore_index, label_smoothing)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "linear_cross_entropy", "input:tensor linear_weight:tensor target:tensor linear_bias:tensor? weight:tensor? reduction:enum ignore_index:i64? label_smoothing:f64", input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing) from None
+        return otherwise(error, linear_cross_entropy, "linear_cross_entropy", "input:tensor linear_weight:tensor target:tensor linear_bias:tensor? weight:tensor? reduction:enum ignore_index:i64? label_smoothing:f64", input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing)
     return wrap(out)
 
 
@@ -8074,7 +8109,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     try:
         out = lib.py_binary_cross_entropy(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "binary_cross_entropy", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction) from None
+        return otherwise(error, binary_cross_entropy, "binary_cross_entropy", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
     return wrap(out)
 
 
@@ -8095,7 +8130,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     try:
         out = lib.py_binary_cross_entropy_with_logits(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "binary_cross_entropy_with_logits", "input:tensor target:tensor weight:tensor? reduction:enum pos_weight:tensor?", input, target, weight, reduction, pos_weight) from None
+        return otherwise(error, binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", "input:tensor target:tensor weight:tensor? reduction:enum pos_weight:tensor?", input, target, weight, reduction, pos_weight)
     return wrap(out)
 
 
@@ -8109,7 +8144,7 @@ def module_new(kind):
     try:
         out = lib.py_module_new(c_string(kind))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "module_new", "kind:str", kind) from None
+        return otherwise(error, module_new, "module_new", "kind:str", kind)
     return Module.own(out)
 
 
@@ -8118,7 +8153,7 @@ def nn_sequential():
     try:
         out = lib.py_nn_sequential()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "Sequential", "") from None
+        return otherwise(error, nn_sequential, "Sequential", "")
     return Module.own(out)
 
 
@@ -8134,7 +8169,7 @@ def linear(input, weight, bias=None, *, out=None):
     try:
         out = lib.py_linear(input._h, weight._h, 0 if bias is None else bias._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "linear", "input:tensor weight:tensor bias:tensor?", input, weight, bias) from None
+        return otherwise(error, linear, "linear", "input:tensor weight:tensor bias:tensor?", input, weight, bias)
     return wrap(out)
 
 
@@ -8152,7 +8187,7 @@ def linear_activation(input, weight, bias, activation):
     try:
         out = lib.py_linear_activation(input._h, weight._h, 0 if bias is None else bias._h, ACTIVATION[activation])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "linear_activation", "input:tensor weight:tensor bias:tensor? activation:enum", input, weight, bias, activation) from None
+        return otherwise(error, linear_activation, "linear_activation", "input:tensor weight:tensor bias:tensor? activation:enum", input, weight, bias, activation)
     return wrap(out)
 
 
@@ -8173,7 +8208,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     try:
         out = lib.py_batch_norm(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, training, momentum, eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "batch_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, training, momentum, eps) from None
+        return otherwise(error, batch_norm, "batch_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, training, momentum, eps)
     return wrap(out)
 
 
@@ -8198,7 +8233,7 @@ def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, tr
     try:
         out = lib.py_batch_norm_relu(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, training, momentum, eps, 0 if addend is None else addend._h, limit is not None, 0.0 if limit is None else limit)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "batch_norm_relu", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64 addend:tensor? limit:f64?", input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit) from None
+        return otherwise(error, batch_norm_relu, "batch_norm_relu", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64 addend:tensor? limit:f64?", input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit)
     return wrap(out)
 
 
@@ -8218,7 +8253,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, ou
         normalized_shape_c = int_list(normalized_shape, 1)
         out = lib.py_layer_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, 0 if bias is None else bias._h, eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "layer_norm", "input:tensor normalized_shape:i64[1] weight:tensor? bias:tensor? eps:f64", input, normalized_shape, weight, bias, eps) from None
+        return otherwise(error, layer_norm, "layer_norm", "input:tensor normalized_shape:i64[1] weight:tensor? bias:tensor? eps:f64", input, normalized_shape, weight, bias, eps)
     return wrap(out)
 
 
@@ -8238,7 +8273,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
         normalized_shape_c = int_list(normalized_shape, 1)
         out = lib.py_rms_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rms_norm", "input:tensor normalized_shape:i64[1] weight:tensor? eps:f64?", input, normalized_shape, weight, eps) from None
+        return otherwise(error, rms_norm, "rms_norm", "input:tensor normalized_shape:i64[1] weight:tensor? eps:f64?", input, normalized_shape, weight, eps)
     return wrap(out)
 
 
@@ -8257,7 +8292,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None
     try:
         out = lib.py_group_norm(input._h, num_groups, 0 if weight is None else weight._h, 0 if bias is None else bias._h, eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "group_norm", "input:tensor num_groups:i64 weight:tensor? bias:tensor? eps:f64", input, num_groups, weight, bias, eps) from None
+        return otherwise(error, group_norm, "group_norm", "input:tensor num_groups:i64 weight:tensor? bias:tensor? eps:f64", input, num_groups, weight, bias, eps)
     return wrap(out)
 
 
@@ -8276,7 +8311,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     try:
         out = lib.py_instance_norm(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, use_input_stats, momentum, eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "instance_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? use_input_stats:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps) from None
+        return otherwise(error, instance_norm, "instance_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? use_input_stats:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
     return wrap(out)
 
 
@@ -8293,11 +8328,11 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
     try:
         out = lib.py_local_response_norm(input._h, size, alpha, beta, k)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "local_response_norm", "input:tensor size:i64 alpha:f64 beta:f64 k:f64", input, size, alpha, beta, k) from None
+        return otherwise(error, local_response_norm, "local_response_norm", "input:tensor size:i64 alpha:f64 beta:f64 k:f64", input, size, alpha, beta, k)
     return wrap(out)
 
 
-def softmax(input, dim=None, *, dtype=None, axis=None, out=None):
+def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """exp(input) / sum(exp(input)) along a dimension, without overflow.
 
     Args:
@@ -8311,11 +8346,11 @@ def softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     try:
         out = lib.py_softmax(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
+        return otherwise(error, softmax, "softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     return wrap(out)
 
 
-def log_softmax(input, dim=None, *, dtype=None, axis=None, out=None):
+def log_softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """log(softmax(input)), without overflow.
 
     Args:
@@ -8329,7 +8364,7 @@ def log_softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     try:
         out = lib.py_log_softmax(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log_softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
+        return otherwise(error, log_softmax, "log_softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     return wrap(out)
 
 
@@ -8343,7 +8378,7 @@ def dropout(input, p=0.5, training=True):
     try:
         out = lib.py_dropout(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout, "dropout", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
 
 
@@ -8357,7 +8392,7 @@ def dropout_(input, p=0.5, training=True):
     try:
         status = lib.py_dropout_(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout_", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout_, "dropout_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
         raise fail()
     return input
@@ -8373,7 +8408,7 @@ def dropout1d(input, p=0.5, training=True):
     try:
         out = lib.py_dropout1d(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout1d", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout1d, "dropout1d", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
 
 
@@ -8387,7 +8422,7 @@ def dropout1d_(input, p=0.5, training=True):
     try:
         status = lib.py_dropout1d_(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout1d_", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout1d_, "dropout1d_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
         raise fail()
     return input
@@ -8403,7 +8438,7 @@ def dropout2d(input, p=0.5, training=True):
     try:
         out = lib.py_dropout2d(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout2d", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout2d, "dropout2d", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
 
 
@@ -8417,7 +8452,7 @@ def dropout2d_(input, p=0.5, training=True):
     try:
         status = lib.py_dropout2d_(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout2d_", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout2d_, "dropout2d_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
         raise fail()
     return input
@@ -8434,7 +8469,7 @@ def dropout3d(input, p=0.5, training=True):
     try:
         out = lib.py_dropout3d(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout3d", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout3d, "dropout3d", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
 
 
@@ -8448,7 +8483,7 @@ def dropout3d_(input, p=0.5, training=True):
     try:
         status = lib.py_dropout3d_(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dropout3d_", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, dropout3d_, "dropout3d_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
         raise fail()
     return input
@@ -8465,7 +8500,7 @@ def alpha_dropout(input, p=0.5, training=False):
     try:
         out = lib.py_alpha_dropout(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "alpha_dropout", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, alpha_dropout, "alpha_dropout", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
 
 
@@ -8479,7 +8514,7 @@ def alpha_dropout_(input, p=0.5, training=False):
     try:
         status = lib.py_alpha_dropout_(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, alpha_dropout_, "alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
         raise fail()
     return input
@@ -8495,7 +8530,7 @@ def feature_alpha_dropout(input, p=0.5, training=False):
     try:
         out = lib.py_feature_alpha_dropout(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "feature_alpha_dropout", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, feature_alpha_dropout, "feature_alpha_dropout", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
 
 
@@ -8509,7 +8544,7 @@ def feature_alpha_dropout_(input, p=0.5, training=False):
     try:
         status = lib.py_feature_alpha_dropout_(input._h, p, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "feature_alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training) from None
+        return otherwise(error, feature_alpha_dropout_, "feature_alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
         raise fail()
     return input
@@ -8528,7 +8563,7 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, *, out=N
     try:
         out = lib.py_rrelu(input._h, lower, upper, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rrelu", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training) from None
+        return otherwise(error, rrelu, "rrelu", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training)
     return wrap(out)
 
 
@@ -8543,7 +8578,7 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
     try:
         status = lib.py_rrelu_(input._h, lower, upper, training)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rrelu_", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training) from None
+        return otherwise(error, rrelu_, "rrelu_", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training)
     if status:
         raise fail()
     return input
@@ -8564,7 +8599,7 @@ def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1):
     try:
         out = lib.py_gumbel_softmax(logits._h, tau, hard, eps, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gumbel_softmax", "logits:tensor tau:f64 hard:bool eps:f64 dim:i64", logits, tau, hard, eps, dim) from None
+        return otherwise(error, gumbel_softmax, "gumbel_softmax", "logits:tensor tau:f64 hard:bool eps:f64 dim:i64", logits, tau, hard, eps, dim)
     return wrap(out)
 
 
@@ -8583,7 +8618,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     try:
         out = lib.py_embedding(input._h, weight._h, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "embedding", "input:tensor weight:tensor padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool", input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse) from None
+        return otherwise(error, embedding, "embedding", "input:tensor weight:tensor padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool", input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     return wrap(out)
 
 
@@ -8607,7 +8642,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
     try:
         out = lib.py_embedding_bag(input._h, weight._h, 0 if offsets is None else offsets._h, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, 0 if per_sample_weights is None else per_sample_weights._h, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "embedding_bag", "input:tensor weight:tensor offsets:tensor? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool per_sample_weights:tensor? include_last_offset:bool padding_idx:i64?", input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx) from None
+        return otherwise(error, embedding_bag, "embedding_bag", "input:tensor weight:tensor offsets:tensor? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool per_sample_weights:tensor? include_last_offset:bool padding_idx:i64?", input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
     return wrap(out)
 
 
@@ -8629,7 +8664,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
         zero_point_h, zero_point_kind, zero_point_i, zero_point_f = read_operand(zero_point)
         out = lib.py_fake_quantize_per_tensor_affine(input._h, scale_h, scale_kind, scale_i, scale_f, zero_point_h, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fake_quantize_per_tensor_affine", "input:tensor scale:operand zero_point:operand quant_min:i64 quant_max:i64", input, scale, zero_point, quant_min, quant_max) from None
+        return otherwise(error, fake_quantize_per_tensor_affine, "fake_quantize_per_tensor_affine", "input:tensor scale:operand zero_point:operand quant_min:i64 quant_max:i64", input, scale, zero_point, quant_min, quant_max)
     return wrap(out)
 
 
@@ -8649,7 +8684,7 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
     try:
         out = lib.py_fake_quantize_per_channel_affine(input._h, scale._h, zero_point._h, axis, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fake_quantize_per_channel_affine", "input:tensor scale:tensor zero_point:tensor axis:i64 quant_min:i64 quant_max:i64", input, scale, zero_point, axis, quant_min, quant_max) from None
+        return otherwise(error, fake_quantize_per_channel_affine, "fake_quantize_per_channel_affine", "input:tensor scale:tensor zero_point:tensor axis:i64 quant_min:i64 quant_max:i64", input, scale, zero_point, axis, quant_min, quant_max)
     return wrap(out)
 
 
@@ -8669,7 +8704,7 @@ def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
         params_c = handle_list(params)
         out = lib.py_clip_grad_norm_(params_c, len(params_c), max_norm, norm_type, error_if_nonfinite)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clip_grad_norm_", "params:tensor[] max_norm:f64 norm_type:f64 error_if_nonfinite:bool", params, max_norm, norm_type, error_if_nonfinite) from None
+        return otherwise(error, clip_grad_norm_, "clip_grad_norm_", "params:tensor[] max_norm:f64 norm_type:f64 error_if_nonfinite:bool", params, max_norm, norm_type, error_if_nonfinite)
     return wrap(out)
 
 
@@ -8680,7 +8715,7 @@ def optimizer_check_not_capturing():
     try:
         status = lib.py_optimizer_check_not_capturing()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "optimizer_check_not_capturing", "") from None
+        return otherwise(error, optimizer_check_not_capturing, "optimizer_check_not_capturing", "")
     if status:
         raise fail()
 
@@ -8708,7 +8743,7 @@ def optimizer_update(optimizer, params, grads, states, lr, settings, first=False
         lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
         status = lib.py_optimizer_update(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "optimizer_update", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool", optimizer, params, grads, states, lr, settings, first) from None
+        return otherwise(error, optimizer_update, "optimizer_update", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool", optimizer, params, grads, states, lr, settings, first)
     if status:
         raise fail()
 
@@ -8735,7 +8770,7 @@ def optimizer_update_unless(optimizer, params, grads, states, lr, settings, firs
         lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
         status = lib.py_optimizer_update_unless(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first, found_inf._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "optimizer_update_unless", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool found_inf:tensor", optimizer, params, grads, states, lr, settings, first, found_inf) from None
+        return otherwise(error, optimizer_update_unless, "optimizer_update_unless", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool found_inf:tensor", optimizer, params, grads, states, lr, settings, first, found_inf)
     if status:
         raise fail()
 
@@ -8747,7 +8782,7 @@ def neg(input, *, out=None):
     try:
         out = lib.py_neg(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "neg", "input:tensor", input) from None
+        return otherwise(error, neg, "neg", "input:tensor", input)
     return wrap(out)
 
 
@@ -8756,7 +8791,7 @@ def neg_(input):
     try:
         status = lib.py_neg_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "neg_", "input:tensor", input) from None
+        return otherwise(error, neg_, "neg_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8769,7 +8804,7 @@ def abs(input, *, out=None):
     try:
         out = lib.py_abs(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "abs", "input:tensor", input) from None
+        return otherwise(error, abs, "abs", "input:tensor", input)
     return wrap(out)
 
 
@@ -8778,7 +8813,7 @@ def abs_(input):
     try:
         status = lib.py_abs_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "abs_", "input:tensor", input) from None
+        return otherwise(error, abs_, "abs_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8791,7 +8826,7 @@ def sign(input, *, out=None):
     try:
         out = lib.py_sign(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sign", "input:tensor", input) from None
+        return otherwise(error, sign, "sign", "input:tensor", input)
     return wrap(out)
 
 
@@ -8800,7 +8835,7 @@ def sign_(input):
     try:
         status = lib.py_sign_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sign_", "input:tensor", input) from None
+        return otherwise(error, sign_, "sign_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8813,7 +8848,7 @@ def floor(input, *, out=None):
     try:
         out = lib.py_floor(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "floor", "input:tensor", input) from None
+        return otherwise(error, floor, "floor", "input:tensor", input)
     return wrap(out)
 
 
@@ -8822,7 +8857,7 @@ def floor_(input):
     try:
         status = lib.py_floor_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "floor_", "input:tensor", input) from None
+        return otherwise(error, floor_, "floor_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8835,7 +8870,7 @@ def ceil(input, *, out=None):
     try:
         out = lib.py_ceil(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ceil", "input:tensor", input) from None
+        return otherwise(error, ceil, "ceil", "input:tensor", input)
     return wrap(out)
 
 
@@ -8844,7 +8879,7 @@ def ceil_(input):
     try:
         status = lib.py_ceil_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ceil_", "input:tensor", input) from None
+        return otherwise(error, ceil_, "ceil_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8857,7 +8892,7 @@ def round(input, *, out=None):
     try:
         out = lib.py_round(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "round", "input:tensor", input) from None
+        return otherwise(error, round, "round", "input:tensor", input)
     return wrap(out)
 
 
@@ -8866,7 +8901,7 @@ def round_(input):
     try:
         status = lib.py_round_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "round_", "input:tensor", input) from None
+        return otherwise(error, round_, "round_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8879,7 +8914,7 @@ def trunc(input, *, out=None):
     try:
         out = lib.py_trunc(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "trunc", "input:tensor", input) from None
+        return otherwise(error, trunc, "trunc", "input:tensor", input)
     return wrap(out)
 
 
@@ -8888,7 +8923,7 @@ def trunc_(input):
     try:
         status = lib.py_trunc_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "trunc_", "input:tensor", input) from None
+        return otherwise(error, trunc_, "trunc_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8901,7 +8936,7 @@ def exp(input, *, out=None):
     try:
         out = lib.py_exp(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "exp", "input:tensor", input) from None
+        return otherwise(error, exp, "exp", "input:tensor", input)
     return wrap(out)
 
 
@@ -8910,7 +8945,7 @@ def exp_(input):
     try:
         status = lib.py_exp_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "exp_", "input:tensor", input) from None
+        return otherwise(error, exp_, "exp_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8923,7 +8958,7 @@ def log(input, *, out=None):
     try:
         out = lib.py_log(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log", "input:tensor", input) from None
+        return otherwise(error, log, "log", "input:tensor", input)
     return wrap(out)
 
 
@@ -8932,7 +8967,7 @@ def log_(input):
     try:
         status = lib.py_log_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log_", "input:tensor", input) from None
+        return otherwise(error, log_, "log_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8945,7 +8980,7 @@ def log1p(input, *, out=None):
     try:
         out = lib.py_log1p(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log1p", "input:tensor", input) from None
+        return otherwise(error, log1p, "log1p", "input:tensor", input)
     return wrap(out)
 
 
@@ -8954,7 +8989,7 @@ def log1p_(input):
     try:
         status = lib.py_log1p_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log1p_", "input:tensor", input) from None
+        return otherwise(error, log1p_, "log1p_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8967,7 +9002,7 @@ def sqrt(input, *, out=None):
     try:
         out = lib.py_sqrt(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sqrt", "input:tensor", input) from None
+        return otherwise(error, sqrt, "sqrt", "input:tensor", input)
     return wrap(out)
 
 
@@ -8976,7 +9011,7 @@ def sqrt_(input):
     try:
         status = lib.py_sqrt_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sqrt_", "input:tensor", input) from None
+        return otherwise(error, sqrt_, "sqrt_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -8989,7 +9024,7 @@ def rsqrt(input, *, out=None):
     try:
         out = lib.py_rsqrt(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rsqrt", "input:tensor", input) from None
+        return otherwise(error, rsqrt, "rsqrt", "input:tensor", input)
     return wrap(out)
 
 
@@ -8998,7 +9033,7 @@ def rsqrt_(input):
     try:
         status = lib.py_rsqrt_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rsqrt_", "input:tensor", input) from None
+        return otherwise(error, rsqrt_, "rsqrt_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9011,7 +9046,7 @@ def square(input, *, out=None):
     try:
         out = lib.py_square(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "square", "input:tensor", input) from None
+        return otherwise(error, square, "square", "input:tensor", input)
     return wrap(out)
 
 
@@ -9020,7 +9055,7 @@ def square_(input):
     try:
         status = lib.py_square_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "square_", "input:tensor", input) from None
+        return otherwise(error, square_, "square_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9033,7 +9068,7 @@ def reciprocal(input, *, out=None):
     try:
         out = lib.py_reciprocal(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "reciprocal", "input:tensor", input) from None
+        return otherwise(error, reciprocal, "reciprocal", "input:tensor", input)
     return wrap(out)
 
 
@@ -9042,7 +9077,7 @@ def reciprocal_(input):
     try:
         status = lib.py_reciprocal_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "reciprocal_", "input:tensor", input) from None
+        return otherwise(error, reciprocal_, "reciprocal_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9055,7 +9090,7 @@ def sin(input, *, out=None):
     try:
         out = lib.py_sin(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sin", "input:tensor", input) from None
+        return otherwise(error, sin, "sin", "input:tensor", input)
     return wrap(out)
 
 
@@ -9064,7 +9099,7 @@ def sin_(input):
     try:
         status = lib.py_sin_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sin_", "input:tensor", input) from None
+        return otherwise(error, sin_, "sin_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9077,7 +9112,7 @@ def cos(input, *, out=None):
     try:
         out = lib.py_cos(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cos", "input:tensor", input) from None
+        return otherwise(error, cos, "cos", "input:tensor", input)
     return wrap(out)
 
 
@@ -9086,7 +9121,7 @@ def cos_(input):
     try:
         status = lib.py_cos_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cos_", "input:tensor", input) from None
+        return otherwise(error, cos_, "cos_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9099,7 +9134,7 @@ def tanh(input, *, out=None):
     try:
         out = lib.py_tanh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tanh", "input:tensor", input) from None
+        return otherwise(error, tanh, "tanh", "input:tensor", input)
     return wrap(out)
 
 
@@ -9108,7 +9143,7 @@ def tanh_(input):
     try:
         status = lib.py_tanh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tanh_", "input:tensor", input) from None
+        return otherwise(error, tanh_, "tanh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9121,7 +9156,7 @@ def erf(input, *, out=None):
     try:
         out = lib.py_erf(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "erf", "input:tensor", input) from None
+        return otherwise(error, erf, "erf", "input:tensor", input)
     return wrap(out)
 
 
@@ -9130,7 +9165,7 @@ def erf_(input):
     try:
         status = lib.py_erf_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "erf_", "input:tensor", input) from None
+        return otherwise(error, erf_, "erf_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9143,7 +9178,7 @@ def sigmoid(input, *, out=None):
     try:
         out = lib.py_sigmoid(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sigmoid", "input:tensor", input) from None
+        return otherwise(error, sigmoid, "sigmoid", "input:tensor", input)
     return wrap(out)
 
 
@@ -9152,7 +9187,7 @@ def sigmoid_(input):
     try:
         status = lib.py_sigmoid_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sigmoid_", "input:tensor", input) from None
+        return otherwise(error, sigmoid_, "sigmoid_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9165,7 +9200,7 @@ def relu(input, *, out=None):
     try:
         out = lib.py_relu(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "relu", "input:tensor", input) from None
+        return otherwise(error, relu, "relu", "input:tensor", input)
     return wrap(out)
 
 
@@ -9174,7 +9209,7 @@ def relu_(input):
     try:
         status = lib.py_relu_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "relu_", "input:tensor", input) from None
+        return otherwise(error, relu_, "relu_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9190,7 +9225,7 @@ def leaky_relu(input, negative_slope=0.01):
         negative_slope_kind, negative_slope_i, negative_slope_f = read_scalar(negative_slope)
         out = lib.py_leaky_relu(input._h, negative_slope_kind, negative_slope_i, negative_slope_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "leaky_relu", "input:tensor negative_slope:scalar", input, negative_slope) from None
+        return otherwise(error, leaky_relu, "leaky_relu", "input:tensor negative_slope:scalar", input, negative_slope)
     return wrap(out)
 
 
@@ -9204,7 +9239,7 @@ def leaky_relu_(input, negative_slope=0.01):
         negative_slope_kind, negative_slope_i, negative_slope_f = read_scalar(negative_slope)
         status = lib.py_leaky_relu_(input._h, negative_slope_kind, negative_slope_i, negative_slope_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "leaky_relu_", "input:tensor negative_slope:scalar", input, negative_slope) from None
+        return otherwise(error, leaky_relu_, "leaky_relu_", "input:tensor negative_slope:scalar", input, negative_slope)
     if status:
         raise fail()
     return input
@@ -9220,7 +9255,7 @@ def elu(input, alpha=1.0):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_elu(input._h, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "elu", "input:tensor alpha:scalar", input, alpha) from None
+        return otherwise(error, elu, "elu", "input:tensor alpha:scalar", input, alpha)
     return wrap(out)
 
 
@@ -9234,7 +9269,7 @@ def elu_(input, alpha=1.0):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_elu_(input._h, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "elu_", "input:tensor alpha:scalar", input, alpha) from None
+        return otherwise(error, elu_, "elu_", "input:tensor alpha:scalar", input, alpha)
     if status:
         raise fail()
     return input
@@ -9254,7 +9289,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
         threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
         out = lib.py_softplus(input._h, beta_kind, beta_i, beta_f, threshold_kind, threshold_i, threshold_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "softplus", "input:tensor beta:scalar threshold:scalar", input, beta, threshold) from None
+        return otherwise(error, softplus, "softplus", "input:tensor beta:scalar threshold:scalar", input, beta, threshold)
     return wrap(out)
 
 
@@ -9265,7 +9300,7 @@ def logsigmoid(input, *, out=None):
     try:
         out = lib.py_logsigmoid(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logsigmoid", "input:tensor", input) from None
+        return otherwise(error, logsigmoid, "logsigmoid", "input:tensor", input)
     return wrap(out)
 
 
@@ -9274,7 +9309,7 @@ def silu(input):
     try:
         out = lib.py_silu(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "silu", "input:tensor", input) from None
+        return otherwise(error, silu, "silu", "input:tensor", input)
     return wrap(out)
 
 
@@ -9283,7 +9318,7 @@ def silu_(input):
     try:
         status = lib.py_silu_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "silu_", "input:tensor", input) from None
+        return otherwise(error, silu_, "silu_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9300,7 +9335,7 @@ def gelu(input, *, approximate='none', out=None):
     try:
         out = lib.py_gelu(input._h, APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gelu", "input:tensor approximate:enum", input, approximate) from None
+        return otherwise(error, gelu, "gelu", "input:tensor approximate:enum", input, approximate)
     return wrap(out)
 
 
@@ -9316,7 +9351,7 @@ def clamp_min(input, min, *, out=None):
         min_h, min_kind, min_i, min_f = read_operand(min)
         out = lib.py_clamp_min(input._h, min_h, min_kind, min_i, min_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clamp_min", "input:tensor min:operand", input, min) from None
+        return otherwise(error, clamp_min, "clamp_min", "input:tensor min:operand", input, min)
     return wrap(out)
 
 
@@ -9330,7 +9365,7 @@ def clamp_min_(input, min):
         min_h, min_kind, min_i, min_f = read_operand(min)
         status = lib.py_clamp_min_(input._h, min_h, min_kind, min_i, min_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clamp_min_", "input:tensor min:operand", input, min) from None
+        return otherwise(error, clamp_min_, "clamp_min_", "input:tensor min:operand", input, min)
     if status:
         raise fail()
     return input
@@ -9348,7 +9383,7 @@ def clamp_max(input, max, *, out=None):
         max_h, max_kind, max_i, max_f = read_operand(max)
         out = lib.py_clamp_max(input._h, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clamp_max", "input:tensor max:operand", input, max) from None
+        return otherwise(error, clamp_max, "clamp_max", "input:tensor max:operand", input, max)
     return wrap(out)
 
 
@@ -9362,7 +9397,7 @@ def clamp_max_(input, max):
         max_h, max_kind, max_i, max_f = read_operand(max)
         status = lib.py_clamp_max_(input._h, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clamp_max_", "input:tensor max:operand", input, max) from None
+        return otherwise(error, clamp_max_, "clamp_max_", "input:tensor max:operand", input, max)
     if status:
         raise fail()
     return input
@@ -9383,7 +9418,7 @@ def clamp(input, min=None, max=None, *, out=None):
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
         out = lib.py_clamp(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clamp", "input:tensor min:operand? max:operand?", input, min, max) from None
+        return otherwise(error, clamp, "clamp", "input:tensor min:operand? max:operand?", input, min, max)
     return wrap(out)
 
 
@@ -9399,7 +9434,7 @@ def clamp_(input, min=None, max=None):
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
         status = lib.py_clamp_(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clamp_", "input:tensor min:operand? max:operand?", input, min, max) from None
+        return otherwise(error, clamp_, "clamp_", "input:tensor min:operand? max:operand?", input, min, max)
     if status:
         raise fail()
     return input
@@ -9421,7 +9456,7 @@ def add(input, other, *, alpha=1, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return add(number_like(input, other), other, alpha=alpha)
-        raise complain(error, "add", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+        return otherwise(error, add, "add", "input:tensor other:operand alpha:scalar", input, other, alpha)
     return wrap(out)
 
 
@@ -9437,7 +9472,7 @@ def add_(input, other, *, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_add_(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "add_", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+        return otherwise(error, add_, "add_", "input:tensor other:operand alpha:scalar", input, other, alpha)
     if status:
         raise fail()
     return input
@@ -9459,7 +9494,7 @@ def sub(input, other, *, alpha=1, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return sub(number_like(input, other), other, alpha=alpha)
-        raise complain(error, "sub", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+        return otherwise(error, sub, "sub", "input:tensor other:operand alpha:scalar", input, other, alpha)
     return wrap(out)
 
 
@@ -9475,7 +9510,7 @@ def sub_(input, other, *, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_sub_(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sub_", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+        return otherwise(error, sub_, "sub_", "input:tensor other:operand alpha:scalar", input, other, alpha)
     if status:
         raise fail()
     return input
@@ -9495,7 +9530,7 @@ def rsub(input, other, *, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_rsub(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rsub", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+        return otherwise(error, rsub, "rsub", "input:tensor other:operand alpha:scalar", input, other, alpha)
     return wrap(out)
 
 
@@ -9513,7 +9548,7 @@ def mul(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return mul(number_like(input, other), other)
-        raise complain(error, "mul", "input:tensor other:operand", input, other) from None
+        return otherwise(error, mul, "mul", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -9527,7 +9562,7 @@ def mul_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_mul_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mul_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, mul_, "mul_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -9547,7 +9582,7 @@ def true_divide(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return true_divide(number_like(input, other), other)
-        raise complain(error, "true_divide", "input:tensor other:operand", input, other) from None
+        return otherwise(error, true_divide, "true_divide", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -9561,7 +9596,7 @@ def true_divide_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_true_divide_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "true_divide_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, true_divide_, "true_divide_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -9583,7 +9618,7 @@ def div(input, other, *, rounding_mode=None, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return div(number_like(input, other), other, rounding_mode=rounding_mode)
-        raise complain(error, "div", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
+        return otherwise(error, div, "div", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
     return wrap(out)
 
 
@@ -9599,7 +9634,7 @@ def div_(input, other, *, rounding_mode=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_div_(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "div_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
+        return otherwise(error, div_, "div_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
     if status:
         raise fail()
     return input
@@ -9619,7 +9654,7 @@ def floor_divide(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return floor_divide(number_like(input, other), other)
-        raise complain(error, "floor_divide", "input:tensor other:operand", input, other) from None
+        return otherwise(error, floor_divide, "floor_divide", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -9633,7 +9668,7 @@ def floor_divide_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_floor_divide_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "floor_divide_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, floor_divide_, "floor_divide_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -9653,7 +9688,7 @@ def remainder(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return remainder(number_like(input, other), other)
-        raise complain(error, "remainder", "input:tensor other:operand", input, other) from None
+        return otherwise(error, remainder, "remainder", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -9667,7 +9702,7 @@ def remainder_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_remainder_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "remainder_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, remainder_, "remainder_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -9686,7 +9721,7 @@ def pow(input, exponent, *, out=None):
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
         out = lib.py_pow(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pow", "input:operand exponent:operand", input, exponent) from None
+        return otherwise(error, pow, "pow", "input:operand exponent:operand", input, exponent)
     return wrap(out)
 
 
@@ -9700,7 +9735,7 @@ def pow_(input, exponent):
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
         status = lib.py_pow_(input._h, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pow_", "input:tensor exponent:operand", input, exponent) from None
+        return otherwise(error, pow_, "pow_", "input:tensor exponent:operand", input, exponent)
     if status:
         raise fail()
     return input
@@ -9717,7 +9752,7 @@ def maximum(input, other, *, out=None):
     try:
         out = lib.py_maximum(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "maximum", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, maximum, "maximum", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -9732,7 +9767,7 @@ def minimum(input, other, *, out=None):
     try:
         out = lib.py_minimum(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "minimum", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, minimum, "minimum", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -9746,7 +9781,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
     try:
         out = lib.py_hardtanh(input._h, min_val, max_val)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hardtanh", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val) from None
+        return otherwise(error, hardtanh, "hardtanh", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val)
     return wrap(out)
 
 
@@ -9760,7 +9795,7 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
     try:
         status = lib.py_hardtanh_(input._h, min_val, max_val)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hardtanh_", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val) from None
+        return otherwise(error, hardtanh_, "hardtanh_", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val)
     if status:
         raise fail()
     return input
@@ -9771,7 +9806,7 @@ def relu6(input):
     try:
         out = lib.py_relu6(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "relu6", "input:tensor", input) from None
+        return otherwise(error, relu6, "relu6", "input:tensor", input)
     return wrap(out)
 
 
@@ -9780,7 +9815,7 @@ def relu6_(input):
     try:
         status = lib.py_relu6_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "relu6_", "input:tensor", input) from None
+        return otherwise(error, relu6_, "relu6_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9791,7 +9826,7 @@ def hardsigmoid(input):
     try:
         out = lib.py_hardsigmoid(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hardsigmoid", "input:tensor", input) from None
+        return otherwise(error, hardsigmoid, "hardsigmoid", "input:tensor", input)
     return wrap(out)
 
 
@@ -9800,7 +9835,7 @@ def hardsigmoid_(input):
     try:
         status = lib.py_hardsigmoid_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hardsigmoid_", "input:tensor", input) from None
+        return otherwise(error, hardsigmoid_, "hardsigmoid_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9811,7 +9846,7 @@ def hardswish(input):
     try:
         out = lib.py_hardswish(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hardswish", "input:tensor", input) from None
+        return otherwise(error, hardswish, "hardswish", "input:tensor", input)
     return wrap(out)
 
 
@@ -9820,7 +9855,7 @@ def hardswish_(input):
     try:
         status = lib.py_hardswish_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hardswish_", "input:tensor", input) from None
+        return otherwise(error, hardswish_, "hardswish_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9838,7 +9873,7 @@ def hardshrink(input, lambd=0.5, *, out=None):
         lambd_kind, lambd_i, lambd_f = read_scalar(lambd)
         out = lib.py_hardshrink(input._h, lambd_kind, lambd_i, lambd_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hardshrink", "input:tensor lambd:scalar", input, lambd) from None
+        return otherwise(error, hardshrink, "hardshrink", "input:tensor lambd:scalar", input, lambd)
     return wrap(out)
 
 
@@ -9853,7 +9888,7 @@ def softshrink(input, lambd=0.5, *, out=None):
     try:
         out = lib.py_softshrink(input._h, lambd)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "softshrink", "input:tensor lambd:f64", input, lambd) from None
+        return otherwise(error, softshrink, "softshrink", "input:tensor lambd:f64", input, lambd)
     return wrap(out)
 
 
@@ -9862,7 +9897,7 @@ def tanhshrink(input):
     try:
         out = lib.py_tanhshrink(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tanhshrink", "input:tensor", input) from None
+        return otherwise(error, tanhshrink, "tanhshrink", "input:tensor", input)
     return wrap(out)
 
 
@@ -9880,7 +9915,7 @@ def threshold(input, threshold, value, *, out=None):
         value_kind, value_i, value_f = read_scalar(value)
         out = lib.py_threshold(input._h, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "threshold", "input:tensor threshold:scalar value:scalar", input, threshold, value) from None
+        return otherwise(error, _threshold, "threshold", "input:tensor threshold:scalar value:scalar", input, threshold, value)
     return wrap(out)
 
 
@@ -9899,7 +9934,7 @@ def threshold_(input, threshold, value):
         value_kind, value_i, value_f = read_scalar(value)
         status = lib.py_threshold_(input._h, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "threshold_", "input:tensor threshold:scalar value:scalar", input, threshold, value) from None
+        return otherwise(error, threshold_, "threshold_", "input:tensor threshold:scalar value:scalar", input, threshold, value)
     if status:
         raise fail()
     return input
@@ -9910,7 +9945,7 @@ def softsign(input):
     try:
         out = lib.py_softsign(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "softsign", "input:tensor", input) from None
+        return otherwise(error, softsign, "softsign", "input:tensor", input)
     return wrap(out)
 
 
@@ -9921,7 +9956,7 @@ def selu(input, *, out=None):
     try:
         out = lib.py_selu(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "selu", "input:tensor", input) from None
+        return otherwise(error, selu, "selu", "input:tensor", input)
     return wrap(out)
 
 
@@ -9930,7 +9965,7 @@ def selu_(input):
     try:
         status = lib.py_selu_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "selu_", "input:tensor", input) from None
+        return otherwise(error, selu_, "selu_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9947,7 +9982,7 @@ def celu(input, alpha=1.0, *, out=None):
     try:
         out = lib.py_celu(input._h, alpha)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "celu", "input:tensor alpha:f64", input, alpha) from None
+        return otherwise(error, celu, "celu", "input:tensor alpha:f64", input, alpha)
     return wrap(out)
 
 
@@ -9960,7 +9995,7 @@ def celu_(input, alpha=1.0):
     try:
         status = lib.py_celu_(input._h, alpha)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "celu_", "input:tensor alpha:f64", input, alpha) from None
+        return otherwise(error, celu_, "celu_", "input:tensor alpha:f64", input, alpha)
     if status:
         raise fail()
     return input
@@ -9971,7 +10006,7 @@ def mish(input):
     try:
         out = lib.py_mish(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mish", "input:tensor", input) from None
+        return otherwise(error, mish, "mish", "input:tensor", input)
     return wrap(out)
 
 
@@ -9980,7 +10015,7 @@ def mish_(input):
     try:
         status = lib.py_mish_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mish_", "input:tensor", input) from None
+        return otherwise(error, mish_, "mish_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -9995,7 +10030,7 @@ def glu(input, dim=-1):
     try:
         out = lib.py_glu(input._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "glu", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, glu, "glu", "input:tensor dim:i64", input, dim)
     return wrap(out)
 
 
@@ -10011,7 +10046,7 @@ def prelu(input, weight, *, out=None):
     try:
         out = lib.py_prelu(input._h, weight._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "prelu", "input:tensor weight:tensor", input, weight) from None
+        return otherwise(error, prelu, "prelu", "input:tensor weight:tensor", input, weight)
     return wrap(out)
 
 
@@ -10025,7 +10060,7 @@ def softmin(input, dim, *, dtype=None):
     try:
         out = lib.py_softmin(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "softmin", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
+        return otherwise(error, softmin, "softmin", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     return wrap(out)
 
 
@@ -10041,7 +10076,7 @@ def eq(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_eq(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "eq", "input:tensor other:operand", input, other) from None
+        return otherwise(error, eq, "eq", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10055,7 +10090,7 @@ def eq_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_eq_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "eq_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, eq_, "eq_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10073,7 +10108,7 @@ def ne(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_ne(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ne", "input:tensor other:operand", input, other) from None
+        return otherwise(error, ne, "ne", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10087,7 +10122,7 @@ def ne_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_ne_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ne_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, ne_, "ne_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10105,7 +10140,7 @@ def lt(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_lt(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lt", "input:tensor other:operand", input, other) from None
+        return otherwise(error, lt, "lt", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10119,7 +10154,7 @@ def lt_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_lt_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lt_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, lt_, "lt_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10137,7 +10172,7 @@ def le(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_le(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "le", "input:tensor other:operand", input, other) from None
+        return otherwise(error, le, "le", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10151,7 +10186,7 @@ def le_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_le_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "le_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, le_, "le_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10169,7 +10204,7 @@ def gt(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_gt(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gt", "input:tensor other:operand", input, other) from None
+        return otherwise(error, gt, "gt", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10183,7 +10218,7 @@ def gt_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_gt_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gt_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, gt_, "gt_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10201,7 +10236,7 @@ def ge(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_ge(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ge", "input:tensor other:operand", input, other) from None
+        return otherwise(error, ge, "ge", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10215,7 +10250,7 @@ def ge_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_ge_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ge_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, ge_, "ge_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10228,7 +10263,7 @@ def isnan(input, *, out=None):
     try:
         out = lib.py_isnan(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isnan", "input:tensor", input) from None
+        return otherwise(error, isnan, "isnan", "input:tensor", input)
     return wrap(out)
 
 
@@ -10239,7 +10274,7 @@ def isinf(input, *, out=None):
     try:
         out = lib.py_isinf(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isinf", "input:tensor", input) from None
+        return otherwise(error, isinf, "isinf", "input:tensor", input)
     return wrap(out)
 
 
@@ -10250,7 +10285,7 @@ def isfinite(input, *, out=None):
     try:
         out = lib.py_isfinite(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isfinite", "input:tensor", input) from None
+        return otherwise(error, isfinite, "isfinite", "input:tensor", input)
     return wrap(out)
 
 
@@ -10261,7 +10296,7 @@ def logical_not(input, *, out=None):
     try:
         out = lib.py_logical_not(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_not", "input:tensor", input) from None
+        return otherwise(error, logical_not, "logical_not", "input:tensor", input)
     return wrap(out)
 
 
@@ -10270,7 +10305,7 @@ def logical_not_(input):
     try:
         status = lib.py_logical_not_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_not_", "input:tensor", input) from None
+        return otherwise(error, logical_not_, "logical_not_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10287,7 +10322,7 @@ def logical_and(input, other, *, out=None):
     try:
         out = lib.py_logical_and(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_and", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logical_and, "logical_and", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -10300,7 +10335,7 @@ def logical_and_(input, other):
     try:
         status = lib.py_logical_and_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_and_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logical_and_, "logical_and_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -10317,7 +10352,7 @@ def logical_or(input, other, *, out=None):
     try:
         out = lib.py_logical_or(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_or", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logical_or, "logical_or", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -10330,7 +10365,7 @@ def logical_or_(input, other):
     try:
         status = lib.py_logical_or_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_or_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logical_or_, "logical_or_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -10347,7 +10382,7 @@ def logical_xor(input, other, *, out=None):
     try:
         out = lib.py_logical_xor(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_xor", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logical_xor, "logical_xor", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -10360,7 +10395,7 @@ def logical_xor_(input, other):
     try:
         status = lib.py_logical_xor_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logical_xor_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logical_xor_, "logical_xor_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -10380,7 +10415,7 @@ def bitwise_and(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_and(number_like(input, other), other)
-        raise complain(error, "bitwise_and", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_and, "bitwise_and", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10394,7 +10429,7 @@ def bitwise_and_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_bitwise_and_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bitwise_and_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_and_, "bitwise_and_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10414,7 +10449,7 @@ def bitwise_or(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_or(number_like(input, other), other)
-        raise complain(error, "bitwise_or", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_or, "bitwise_or", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10428,7 +10463,7 @@ def bitwise_or_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_bitwise_or_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bitwise_or_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_or_, "bitwise_or_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10448,7 +10483,7 @@ def bitwise_xor(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_xor(number_like(input, other), other)
-        raise complain(error, "bitwise_xor", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_xor, "bitwise_xor", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10462,7 +10497,7 @@ def bitwise_xor_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_bitwise_xor_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bitwise_xor_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_xor_, "bitwise_xor_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10483,7 +10518,7 @@ def bitwise_left_shift(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_left_shift(number_like(input, other), other)
-        raise complain(error, "bitwise_left_shift", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_left_shift, "bitwise_left_shift", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10497,7 +10532,7 @@ def bitwise_left_shift_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_bitwise_left_shift_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bitwise_left_shift_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_left_shift_, "bitwise_left_shift_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10518,7 +10553,7 @@ def bitwise_right_shift(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_right_shift(number_like(input, other), other)
-        raise complain(error, "bitwise_right_shift", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_right_shift, "bitwise_right_shift", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -10532,7 +10567,7 @@ def bitwise_right_shift_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_bitwise_right_shift_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bitwise_right_shift_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, bitwise_right_shift_, "bitwise_right_shift_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -10545,7 +10580,7 @@ def bitwise_not(input, *, out=None):
     try:
         out = lib.py_bitwise_not(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bitwise_not", "input:tensor", input) from None
+        return otherwise(error, bitwise_not, "bitwise_not", "input:tensor", input)
     return wrap(out)
 
 
@@ -10563,7 +10598,7 @@ def where(condition, input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_where(condition._h, input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "where", "condition:tensor input:operand other:operand", condition, input, other) from None
+        return otherwise(error, where, "where", "condition:tensor input:operand other:operand", condition, input, other)
     return wrap(out)
 
 
@@ -10580,7 +10615,7 @@ def masked_fill(input, mask, value, *, out=None):
         value_h, value_kind, value_i, value_f = read_operand(value)
         out = lib.py_masked_fill(input._h, mask._h, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "masked_fill", "input:tensor mask:tensor value:operand", input, mask, value) from None
+        return otherwise(error, masked_fill, "masked_fill", "input:tensor mask:tensor value:operand", input, mask, value)
     return wrap(out)
 
 
@@ -10595,7 +10630,7 @@ def masked_fill_(input, mask, value):
         value_h, value_kind, value_i, value_f = read_operand(value)
         status = lib.py_masked_fill_(input._h, mask._h, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "masked_fill_", "input:tensor mask:tensor value:operand", input, mask, value) from None
+        return otherwise(error, masked_fill_, "masked_fill_", "input:tensor mask:tensor value:operand", input, mask, value)
     if status:
         raise fail()
     return input
@@ -10608,7 +10643,7 @@ def tan(input, *, out=None):
     try:
         out = lib.py_tan(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tan", "input:tensor", input) from None
+        return otherwise(error, tan, "tan", "input:tensor", input)
     return wrap(out)
 
 
@@ -10617,7 +10652,7 @@ def tan_(input):
     try:
         status = lib.py_tan_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tan_", "input:tensor", input) from None
+        return otherwise(error, tan_, "tan_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10630,7 +10665,7 @@ def asin(input, *, out=None):
     try:
         out = lib.py_asin(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "asin", "input:tensor", input) from None
+        return otherwise(error, asin, "asin", "input:tensor", input)
     return wrap(out)
 
 
@@ -10639,7 +10674,7 @@ def asin_(input):
     try:
         status = lib.py_asin_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "asin_", "input:tensor", input) from None
+        return otherwise(error, asin_, "asin_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10652,7 +10687,7 @@ def acos(input, *, out=None):
     try:
         out = lib.py_acos(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "acos", "input:tensor", input) from None
+        return otherwise(error, acos, "acos", "input:tensor", input)
     return wrap(out)
 
 
@@ -10661,7 +10696,7 @@ def acos_(input):
     try:
         status = lib.py_acos_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "acos_", "input:tensor", input) from None
+        return otherwise(error, acos_, "acos_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10674,7 +10709,7 @@ def atan(input, *, out=None):
     try:
         out = lib.py_atan(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atan", "input:tensor", input) from None
+        return otherwise(error, atan, "atan", "input:tensor", input)
     return wrap(out)
 
 
@@ -10683,7 +10718,7 @@ def atan_(input):
     try:
         status = lib.py_atan_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atan_", "input:tensor", input) from None
+        return otherwise(error, atan_, "atan_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10696,7 +10731,7 @@ def sinh(input, *, out=None):
     try:
         out = lib.py_sinh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sinh", "input:tensor", input) from None
+        return otherwise(error, sinh, "sinh", "input:tensor", input)
     return wrap(out)
 
 
@@ -10705,7 +10740,7 @@ def sinh_(input):
     try:
         status = lib.py_sinh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sinh_", "input:tensor", input) from None
+        return otherwise(error, sinh_, "sinh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10718,7 +10753,7 @@ def cosh(input, *, out=None):
     try:
         out = lib.py_cosh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cosh", "input:tensor", input) from None
+        return otherwise(error, cosh, "cosh", "input:tensor", input)
     return wrap(out)
 
 
@@ -10727,7 +10762,7 @@ def cosh_(input):
     try:
         status = lib.py_cosh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cosh_", "input:tensor", input) from None
+        return otherwise(error, cosh_, "cosh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10740,7 +10775,7 @@ def asinh(input, *, out=None):
     try:
         out = lib.py_asinh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "asinh", "input:tensor", input) from None
+        return otherwise(error, asinh, "asinh", "input:tensor", input)
     return wrap(out)
 
 
@@ -10749,7 +10784,7 @@ def asinh_(input):
     try:
         status = lib.py_asinh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "asinh_", "input:tensor", input) from None
+        return otherwise(error, asinh_, "asinh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10762,7 +10797,7 @@ def acosh(input, *, out=None):
     try:
         out = lib.py_acosh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "acosh", "input:tensor", input) from None
+        return otherwise(error, acosh, "acosh", "input:tensor", input)
     return wrap(out)
 
 
@@ -10771,7 +10806,7 @@ def acosh_(input):
     try:
         status = lib.py_acosh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "acosh_", "input:tensor", input) from None
+        return otherwise(error, acosh_, "acosh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10784,7 +10819,7 @@ def atanh(input, *, out=None):
     try:
         out = lib.py_atanh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atanh", "input:tensor", input) from None
+        return otherwise(error, atanh, "atanh", "input:tensor", input)
     return wrap(out)
 
 
@@ -10793,7 +10828,7 @@ def atanh_(input):
     try:
         status = lib.py_atanh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atanh_", "input:tensor", input) from None
+        return otherwise(error, atanh_, "atanh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10810,7 +10845,7 @@ def atan2(input, other, *, out=None):
     try:
         out = lib.py_atan2(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atan2", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, atan2, "atan2", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -10823,7 +10858,7 @@ def atan2_(input, other):
     try:
         status = lib.py_atan2_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atan2_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, atan2_, "atan2_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -10840,7 +10875,7 @@ def hypot(input, other, *, out=None):
     try:
         out = lib.py_hypot(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hypot", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, hypot, "hypot", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -10853,7 +10888,7 @@ def hypot_(input, other):
     try:
         status = lib.py_hypot_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hypot_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, hypot_, "hypot_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -10866,7 +10901,7 @@ def sinc(input, *, out=None):
     try:
         out = lib.py_sinc(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sinc", "input:tensor", input) from None
+        return otherwise(error, sinc, "sinc", "input:tensor", input)
     return wrap(out)
 
 
@@ -10875,7 +10910,7 @@ def sinc_(input):
     try:
         status = lib.py_sinc_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sinc_", "input:tensor", input) from None
+        return otherwise(error, sinc_, "sinc_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10888,7 +10923,7 @@ def deg2rad(input, *, out=None):
     try:
         out = lib.py_deg2rad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "deg2rad", "input:tensor", input) from None
+        return otherwise(error, deg2rad, "deg2rad", "input:tensor", input)
     return wrap(out)
 
 
@@ -10897,7 +10932,7 @@ def deg2rad_(input):
     try:
         status = lib.py_deg2rad_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "deg2rad_", "input:tensor", input) from None
+        return otherwise(error, deg2rad_, "deg2rad_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10910,7 +10945,7 @@ def rad2deg(input, *, out=None):
     try:
         out = lib.py_rad2deg(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rad2deg", "input:tensor", input) from None
+        return otherwise(error, rad2deg, "rad2deg", "input:tensor", input)
     return wrap(out)
 
 
@@ -10919,7 +10954,7 @@ def rad2deg_(input):
     try:
         status = lib.py_rad2deg_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rad2deg_", "input:tensor", input) from None
+        return otherwise(error, rad2deg_, "rad2deg_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10932,7 +10967,7 @@ def expm1(input, *, out=None):
     try:
         out = lib.py_expm1(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "expm1", "input:tensor", input) from None
+        return otherwise(error, expm1, "expm1", "input:tensor", input)
     return wrap(out)
 
 
@@ -10941,7 +10976,7 @@ def expm1_(input):
     try:
         status = lib.py_expm1_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "expm1_", "input:tensor", input) from None
+        return otherwise(error, expm1_, "expm1_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10954,7 +10989,7 @@ def exp2(input, *, out=None):
     try:
         out = lib.py_exp2(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "exp2", "input:tensor", input) from None
+        return otherwise(error, exp2, "exp2", "input:tensor", input)
     return wrap(out)
 
 
@@ -10963,7 +10998,7 @@ def exp2_(input):
     try:
         status = lib.py_exp2_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "exp2_", "input:tensor", input) from None
+        return otherwise(error, exp2_, "exp2_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10976,7 +11011,7 @@ def log2(input, *, out=None):
     try:
         out = lib.py_log2(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log2", "input:tensor", input) from None
+        return otherwise(error, log2, "log2", "input:tensor", input)
     return wrap(out)
 
 
@@ -10985,7 +11020,7 @@ def log2_(input):
     try:
         status = lib.py_log2_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log2_", "input:tensor", input) from None
+        return otherwise(error, log2_, "log2_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -10998,7 +11033,7 @@ def log10(input, *, out=None):
     try:
         out = lib.py_log10(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log10", "input:tensor", input) from None
+        return otherwise(error, log10, "log10", "input:tensor", input)
     return wrap(out)
 
 
@@ -11007,7 +11042,7 @@ def log10_(input):
     try:
         status = lib.py_log10_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log10_", "input:tensor", input) from None
+        return otherwise(error, log10_, "log10_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -11024,7 +11059,7 @@ def logit(input, eps=None, *, out=None):
     try:
         out = lib.py_logit(input._h, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logit", "input:tensor eps:f64?", input, eps) from None
+        return otherwise(error, logit, "logit", "input:tensor eps:f64?", input, eps)
     return wrap(out)
 
 
@@ -11037,7 +11072,7 @@ def logit_(input, eps=None):
     try:
         status = lib.py_logit_(input._h, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logit_", "input:tensor eps:f64?", input, eps) from None
+        return otherwise(error, logit_, "logit_", "input:tensor eps:f64?", input, eps)
     if status:
         raise fail()
     return input
@@ -11056,7 +11091,7 @@ def xlogy(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_xlogy(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "xlogy", "input:operand other:operand", input, other) from None
+        return otherwise(error, xlogy, "xlogy", "input:operand other:operand", input, other)
     return wrap(out)
 
 
@@ -11070,7 +11105,7 @@ def xlogy_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_xlogy_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "xlogy_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, xlogy_, "xlogy_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -11087,7 +11122,7 @@ def logaddexp(input, other, *, out=None):
     try:
         out = lib.py_logaddexp(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logaddexp", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logaddexp, "logaddexp", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -11102,7 +11137,7 @@ def logaddexp2(input, other, *, out=None):
     try:
         out = lib.py_logaddexp2(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logaddexp2", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, logaddexp2, "logaddexp2", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -11119,7 +11154,7 @@ def float_power(input, exponent, *, out=None):
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
         out = lib.py_float_power(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "float_power", "input:operand exponent:operand", input, exponent) from None
+        return otherwise(error, float_power, "float_power", "input:operand exponent:operand", input, exponent)
     return wrap(out)
 
 
@@ -11133,7 +11168,7 @@ def float_power_(input, exponent):
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
         status = lib.py_float_power_(input._h, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "float_power_", "input:tensor exponent:operand", input, exponent) from None
+        return otherwise(error, float_power_, "float_power_", "input:tensor exponent:operand", input, exponent)
     if status:
         raise fail()
     return input
@@ -11150,7 +11185,7 @@ def ldexp(input, other, *, out=None):
     try:
         out = lib.py_ldexp(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ldexp", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, ldexp, "ldexp", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -11163,7 +11198,7 @@ def ldexp_(input, other):
     try:
         status = lib.py_ldexp_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ldexp_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, ldexp_, "ldexp_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -11176,7 +11211,7 @@ def frac(input, *, out=None):
     try:
         out = lib.py_frac(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "frac", "input:tensor", input) from None
+        return otherwise(error, frac, "frac", "input:tensor", input)
     return wrap(out)
 
 
@@ -11185,7 +11220,7 @@ def frac_(input):
     try:
         status = lib.py_frac_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "frac_", "input:tensor", input) from None
+        return otherwise(error, frac_, "frac_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -11201,7 +11236,7 @@ def round_decimals(input, *, decimals):
     try:
         out = lib.py_round_decimals(input._h, decimals)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "round", "input:tensor decimals:i64", input, decimals) from None
+        return otherwise(error, round_decimals, "round", "input:tensor decimals:i64", input, decimals)
     return wrap(out)
 
 
@@ -11215,7 +11250,7 @@ def round_decimals_(input, *, decimals):
     try:
         status = lib.py_round_decimals_(input._h, decimals)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "round_", "input:tensor decimals:i64", input, decimals) from None
+        return otherwise(error, round_decimals_, "round_", "input:tensor decimals:i64", input, decimals)
     if status:
         raise fail()
     return input
@@ -11226,7 +11261,7 @@ def positive(input):
     try:
         out = lib.py_positive(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "positive", "input:tensor", input) from None
+        return otherwise(error, positive, "positive", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -11237,7 +11272,7 @@ def signbit(input, *, out=None):
     try:
         out = lib.py_signbit(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "signbit", "input:tensor", input) from None
+        return otherwise(error, signbit, "signbit", "input:tensor", input)
     return wrap(out)
 
 
@@ -11253,7 +11288,7 @@ def copysign(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_copysign(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "copysign", "input:tensor other:operand", input, other) from None
+        return otherwise(error, copysign, "copysign", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -11267,7 +11302,7 @@ def copysign_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_copysign_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "copysign_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, copysign_, "copysign_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -11285,7 +11320,7 @@ def fmod(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_fmod(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fmod", "input:tensor other:operand", input, other) from None
+        return otherwise(error, fmod, "fmod", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -11299,7 +11334,7 @@ def fmod_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_fmod_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fmod_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, fmod_, "fmod_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -11316,7 +11351,7 @@ def gcd(input, other, *, out=None):
     try:
         out = lib.py_gcd(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gcd", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, gcd, "gcd", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -11329,7 +11364,7 @@ def gcd_(input, other):
     try:
         status = lib.py_gcd_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gcd_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, gcd_, "gcd_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -11346,7 +11381,7 @@ def lcm(input, other, *, out=None):
     try:
         out = lib.py_lcm(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lcm", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, lcm, "lcm", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -11359,7 +11394,7 @@ def lcm_(input, other):
     try:
         status = lib.py_lcm_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lcm_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, lcm_, "lcm_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -11376,7 +11411,7 @@ def heaviside(input, values, *, out=None):
     try:
         out = lib.py_heaviside(input._h, values._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "heaviside", "input:tensor values:tensor", input, values) from None
+        return otherwise(error, heaviside, "heaviside", "input:tensor values:tensor", input, values)
     return wrap(out)
 
 
@@ -11389,7 +11424,7 @@ def heaviside_(input, values):
     try:
         status = lib.py_heaviside_(input._h, values._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "heaviside_", "input:tensor values:tensor", input, values) from None
+        return otherwise(error, heaviside_, "heaviside_", "input:tensor values:tensor", input, values)
     if status:
         raise fail()
     return input
@@ -11406,7 +11441,7 @@ def fmax(input, other, *, out=None):
     try:
         out = lib.py_fmax(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fmax", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, fmax, "fmax", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -11421,7 +11456,7 @@ def fmin(input, other, *, out=None):
     try:
         out = lib.py_fmin(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fmin", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, fmin, "fmin", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -11438,7 +11473,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     try:
         out = lib.py_nan_to_num(input._h, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nan_to_num", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf) from None
+        return otherwise(error, nan_to_num, "nan_to_num", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf)
     return wrap(out)
 
 
@@ -11453,7 +11488,7 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     try:
         status = lib.py_nan_to_num_(input._h, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nan_to_num_", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf) from None
+        return otherwise(error, nan_to_num_, "nan_to_num_", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf)
     if status:
         raise fail()
     return input
@@ -11466,7 +11501,7 @@ def isposinf(input, *, out=None):
     try:
         out = lib.py_isposinf(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isposinf", "input:tensor", input) from None
+        return otherwise(error, isposinf, "isposinf", "input:tensor", input)
     return wrap(out)
 
 
@@ -11477,7 +11512,7 @@ def isneginf(input, *, out=None):
     try:
         out = lib.py_isneginf(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isneginf", "input:tensor", input) from None
+        return otherwise(error, isneginf, "isneginf", "input:tensor", input)
     return wrap(out)
 
 
@@ -11488,7 +11523,7 @@ def isreal(input, *, out=None):
     try:
         out = lib.py_isreal(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isreal", "input:tensor", input) from None
+        return otherwise(error, isreal, "isreal", "input:tensor", input)
     return wrap(out)
 
 
@@ -11505,7 +11540,7 @@ def lerp(input, end, weight, *, out=None):
         weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
         out = lib.py_lerp(input._h, end._h, weight_h, weight_kind, weight_i, weight_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lerp", "input:tensor end:tensor weight:operand", input, end, weight) from None
+        return otherwise(error, lerp, "lerp", "input:tensor end:tensor weight:operand", input, end, weight)
     return wrap(out)
 
 
@@ -11520,7 +11555,7 @@ def lerp_(input, end, weight):
         weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
         status = lib.py_lerp_(input._h, end._h, weight_h, weight_kind, weight_i, weight_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lerp_", "input:tensor end:tensor weight:operand", input, end, weight) from None
+        return otherwise(error, lerp_, "lerp_", "input:tensor end:tensor weight:operand", input, end, weight)
     if status:
         raise fail()
     return input
@@ -11540,7 +11575,7 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
         value_kind, value_i, value_f = read_scalar(value)
         out = lib.py_addcmul(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addcmul", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
+        return otherwise(error, addcmul, "addcmul", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
     return wrap(out)
 
 
@@ -11556,7 +11591,7 @@ def addcmul_(input, tensor1, tensor2, *, value=1):
         value_kind, value_i, value_f = read_scalar(value)
         status = lib.py_addcmul_(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addcmul_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
+        return otherwise(error, addcmul_, "addcmul_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
     if status:
         raise fail()
     return input
@@ -11576,7 +11611,7 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
         value_kind, value_i, value_f = read_scalar(value)
         out = lib.py_addcdiv(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addcdiv", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
+        return otherwise(error, addcdiv, "addcdiv", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
     return wrap(out)
 
 
@@ -11592,7 +11627,7 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
         value_kind, value_i, value_f = read_scalar(value)
         status = lib.py_addcdiv_(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "addcdiv_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
+        return otherwise(error, addcdiv_, "addcdiv_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
     if status:
         raise fail()
     return input
@@ -11618,7 +11653,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation_c = int_list(dilation, 1)
         out = lib.py_max_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, max_pool1d, "max_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     return wrap(out)
 
 
@@ -11645,7 +11680,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         out = ffi_new("int64_t[2]")
         status = lib.py_max_pool1d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool1d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, max_pool1d_with_indices, "max_pool1d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
         raise fail()
     return max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11670,7 +11705,7 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         padding_c = int_list(padding, 1)
         out = lib.py_avg_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "avg_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad) from None
+        return otherwise(error, avg_pool1d, "avg_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad)
     return wrap(out)
 
 
@@ -11694,7 +11729,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation_c = int_list(dilation, 2)
         out = lib.py_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, max_pool2d, "max_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     return wrap(out)
 
 
@@ -11721,7 +11756,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         out = ffi_new("int64_t[2]")
         status = lib.py_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool2d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, max_pool2d_with_indices, "max_pool2d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
         raise fail()
     return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11747,7 +11782,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         padding_c = int_list(padding, 2)
         out = lib.py_avg_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "avg_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        return otherwise(error, avg_pool2d, "avg_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return wrap(out)
 
 
@@ -11771,7 +11806,7 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation_c = int_list(dilation, 3)
         out = lib.py_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, max_pool3d, "max_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     return wrap(out)
 
 
@@ -11798,7 +11833,7 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         out = ffi_new("int64_t[2]")
         status = lib.py_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool3d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+        return otherwise(error, max_pool3d_with_indices, "max_pool3d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
         raise fail()
     return max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11824,7 +11859,7 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         padding_c = int_list(padding, 3)
         out = lib.py_avg_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "avg_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+        return otherwise(error, avg_pool3d, "avg_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return wrap(out)
 
 
@@ -11841,7 +11876,7 @@ def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool1d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_avg_pool1d, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     return wrap(out)
 
 
@@ -11855,7 +11890,7 @@ def adaptive_max_pool1d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool1d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_max_pool1d, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     return wrap(out)
 
 
@@ -11871,7 +11906,7 @@ def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool1d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_max_pool1d_with_indices, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     if status:
         raise fail()
     return adaptive_max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11891,7 +11926,7 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 1)
         out = lib.py_lp_pool1d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+        return otherwise(error, lp_pool1d, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
     return wrap(out)
 
 
@@ -11913,7 +11948,7 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
         out = lib.py_max_unpool1d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+        return otherwise(error, max_unpool1d, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
     return wrap(out)
 
 
@@ -11928,7 +11963,7 @@ def adaptive_avg_pool2d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool2d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_avg_pool2d, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     return wrap(out)
 
 
@@ -11942,7 +11977,7 @@ def adaptive_max_pool2d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool2d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_max_pool2d, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     return wrap(out)
 
 
@@ -11958,7 +11993,7 @@ def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool2d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_max_pool2d_with_indices, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     if status:
         raise fail()
     return adaptive_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -11978,7 +12013,7 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 2)
         out = lib.py_lp_pool2d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+        return otherwise(error, lp_pool2d, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
     return wrap(out)
 
 
@@ -12000,7 +12035,7 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
         out = lib.py_max_unpool2d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+        return otherwise(error, max_unpool2d, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
     return wrap(out)
 
 
@@ -12015,7 +12050,7 @@ def adaptive_avg_pool3d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_avg_pool3d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_avg_pool3d, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     return wrap(out)
 
 
@@ -12029,7 +12064,7 @@ def adaptive_max_pool3d(input, *args, output_size=None):
         output_size_c = read_sizes(args, output_size)
         out = lib.py_adaptive_max_pool3d(input._h, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_max_pool3d, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     return wrap(out)
 
 
@@ -12045,7 +12080,7 @@ def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_adaptive_max_pool3d_with_indices(input._h, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size)) from None
+        return otherwise(error, adaptive_max_pool3d_with_indices, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     if status:
         raise fail()
     return adaptive_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -12065,7 +12100,7 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         stride_c, stride_c_n = optional_ints(stride, 3)
         out = lib.py_lp_pool3d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+        return otherwise(error, lp_pool3d, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
     return wrap(out)
 
 
@@ -12087,7 +12122,7 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
         out = lib.py_max_unpool3d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+        return otherwise(error, max_unpool3d, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
     return wrap(out)
 
 
@@ -12110,7 +12145,7 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_fractional_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool2d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        return otherwise(error, fractional_max_pool2d, "fractional_max_pool2d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     return wrap(out)
 
 
@@ -12133,7 +12168,7 @@ def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, out
         out = ffi_new("int64_t[2]")
         status = lib.py_fractional_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        return otherwise(error, fractional_max_pool2d_with_indices, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     if status:
         raise fail()
     return fractional_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -12158,7 +12193,7 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = lib.py_fractional_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool3d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        return otherwise(error, fractional_max_pool3d, "fractional_max_pool3d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     return wrap(out)
 
 
@@ -12181,7 +12216,7 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
         out = ffi_new("int64_t[2]")
         status = lib.py_fractional_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples) from None
+        return otherwise(error, fractional_max_pool3d_with_indices, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     if status:
         raise fail()
     return fractional_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
@@ -12202,7 +12237,7 @@ def profiler_start(record_shapes=False, profile_memory=False, device_times=False
     try:
         out = lib.py_profiler_start(record_shapes, profile_memory, device_times, max_activities)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_start", "record_shapes:bool profile_memory:bool device_times:bool max_activities:i64", record_shapes, profile_memory, device_times, max_activities) from None
+        return otherwise(error, profiler_start, "profiler_start", "record_shapes:bool profile_memory:bool device_times:bool max_activities:i64", record_shapes, profile_memory, device_times, max_activities)
     return Profiler.own(out)
 
 
@@ -12218,7 +12253,7 @@ def profiler_range_begin(name):
     try:
         out = lib.py_profiler_range_begin(c_string(name))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_range_begin", "name:str", name) from None
+        return otherwise(error, profiler_range_begin, "profiler_range_begin", "name:str", name)
     return int_or_fail(out)
 
 
@@ -12232,7 +12267,7 @@ def profiler_range_end(range):
     try:
         status = lib.py_profiler_range_end(range)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_range_end", "range:i64", range) from None
+        return otherwise(error, profiler_range_end, "profiler_range_end", "range:i64", range)
     if status:
         raise fail()
 
@@ -12247,7 +12282,7 @@ def profiler_emit_nvtx(enabled=True):
     try:
         status = lib.py_profiler_emit_nvtx(enabled)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_emit_nvtx", "enabled:bool", enabled) from None
+        return otherwise(error, profiler_emit_nvtx, "profiler_emit_nvtx", "enabled:bool", enabled)
     if status:
         raise fail()
 
@@ -12264,7 +12299,7 @@ def profiler_nvtx_push(name):
     try:
         out = lib.py_profiler_nvtx_push(c_string(name))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_nvtx_push", "name:str", name) from None
+        return otherwise(error, profiler_nvtx_push, "profiler_nvtx_push", "name:str", name)
     return int_or_fail(out)
 
 
@@ -12277,7 +12312,7 @@ def profiler_nvtx_pop():
     try:
         out = lib.py_profiler_nvtx_pop()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_nvtx_pop", "") from None
+        return otherwise(error, profiler_nvtx_pop, "profiler_nvtx_pop", "")
     return int_or_fail(out)
 
 
@@ -12293,7 +12328,7 @@ def profiler_nvtx_start(name):
     try:
         out = lib.py_profiler_nvtx_start(c_string(name))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_nvtx_start", "name:str", name) from None
+        return otherwise(error, profiler_nvtx_start, "profiler_nvtx_start", "name:str", name)
     return int_or_fail(out)
 
 
@@ -12306,7 +12341,7 @@ def profiler_nvtx_end(range):
     try:
         status = lib.py_profiler_nvtx_end(range)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_nvtx_end", "range:i64", range) from None
+        return otherwise(error, profiler_nvtx_end, "profiler_nvtx_end", "range:i64", range)
     if status:
         raise fail()
 
@@ -12320,7 +12355,7 @@ def profiler_nvtx_mark(name):
     try:
         status = lib.py_profiler_nvtx_mark(c_string(name))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "profiler_nvtx_mark", "name:str", name) from None
+        return otherwise(error, profiler_nvtx_mark, "profiler_nvtx_mark", "name:str", name)
     if status:
         raise fail()
 
@@ -12342,7 +12377,7 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
+        return otherwise(error, rand, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12365,7 +12400,7 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad) from None
+        return otherwise(error, randn, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12390,7 +12425,7 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad) from None
+        return otherwise(error, randint, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12412,7 +12447,7 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad) from None
+        return otherwise(error, randperm, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12434,7 +12469,7 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, rand_like, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12456,7 +12491,7 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, randn_like, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12480,7 +12515,7 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format) from None
+        return otherwise(error, randint_like, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format)
     if layout is not None or pin_memory:
         return placed(wrap(out), layout, pin_memory)
     return wrap(out)
@@ -12497,7 +12532,7 @@ def bernoulli(input, *, generator=None, out=None):
     try:
         out = lib.py_bernoulli(input._h, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bernoulli", "input:tensor generator:handle?", input, generator) from None
+        return otherwise(error, bernoulli, "bernoulli", "input:tensor generator:handle?", input, generator)
     return wrap(out)
 
 
@@ -12511,7 +12546,7 @@ def bernoulli_p(input, p, *, generator=None):
     try:
         out = lib.py_bernoulli_p(input._h, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bernoulli", "input:tensor p:f64 generator:handle?", input, p, generator) from None
+        return otherwise(error, bernoulli_p, "bernoulli", "input:tensor p:f64 generator:handle?", input, p, generator)
     return wrap(out)
 
 
@@ -12529,7 +12564,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     try:
         out = lib.py_multinomial(input._h, num_samples, replacement, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "multinomial", "input:tensor num_samples:i64 replacement:bool generator:handle?", input, num_samples, replacement, generator) from None
+        return otherwise(error, multinomial, "multinomial", "input:tensor num_samples:i64 replacement:bool generator:handle?", input, num_samples, replacement, generator)
     return wrap(out)
 
 
@@ -12544,7 +12579,7 @@ def poisson(input, generator=None, *, out=None):
     try:
         out = lib.py_poisson(input._h, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "poisson", "input:tensor generator:handle?", input, generator) from None
+        return otherwise(error, poisson, "poisson", "input:tensor generator:handle?", input, generator)
     return wrap(out)
 
 
@@ -12561,7 +12596,7 @@ def binomial(count, prob, generator=None, *, out=None):
     try:
         out = lib.py_binomial(count._h, prob._h, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "binomial", "count:tensor prob:tensor generator:handle?", count, prob, generator) from None
+        return otherwise(error, binomial, "binomial", "count:tensor prob:tensor generator:handle?", count, prob, generator)
     return wrap(out)
 
 
@@ -12575,7 +12610,7 @@ def exponential_(input, lambd=1.0, *, generator=None):
     try:
         status = lib.py_exponential_(input._h, lambd, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "exponential_", "input:tensor lambd:f64 generator:handle?", input, lambd, generator) from None
+        return otherwise(error, exponential_, "exponential_", "input:tensor lambd:f64 generator:handle?", input, lambd, generator)
     if status:
         raise fail()
     return input
@@ -12591,7 +12626,7 @@ def geometric_(input, p, *, generator=None):
     try:
         status = lib.py_geometric_(input._h, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "geometric_", "input:tensor p:f64 generator:handle?", input, p, generator) from None
+        return otherwise(error, geometric_, "geometric_", "input:tensor p:f64 generator:handle?", input, p, generator)
     if status:
         raise fail()
     return input
@@ -12608,7 +12643,7 @@ def cauchy_(input, median=0.0, sigma=1.0, *, generator=None):
     try:
         status = lib.py_cauchy_(input._h, median, sigma, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cauchy_", "input:tensor median:f64 sigma:f64 generator:handle?", input, median, sigma, generator) from None
+        return otherwise(error, cauchy_, "cauchy_", "input:tensor median:f64 sigma:f64 generator:handle?", input, median, sigma, generator)
     if status:
         raise fail()
     return input
@@ -12625,7 +12660,7 @@ def log_normal_(input, mean=1.0, std=2.0, *, generator=None):
     try:
         status = lib.py_log_normal_(input._h, mean, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log_normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator) from None
+        return otherwise(error, log_normal_, "log_normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator)
     if status:
         raise fail()
     return input
@@ -12642,7 +12677,7 @@ def uniform_(input, low=0.0, high=1.0, *, generator=None):
     try:
         status = lib.py_uniform_(input._h, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "uniform_", "input:tensor low:f64 high:f64 generator:handle?", input, low, high, generator) from None
+        return otherwise(error, uniform_, "uniform_", "input:tensor low:f64 high:f64 generator:handle?", input, low, high, generator)
     if status:
         raise fail()
     return input
@@ -12659,7 +12694,7 @@ def normal_(input, mean=0.0, std=1.0, *, generator=None):
     try:
         status = lib.py_normal_(input._h, mean, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator) from None
+        return otherwise(error, normal_, "normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator)
     if status:
         raise fail()
     return input
@@ -12675,7 +12710,7 @@ def bernoulli_(input, p=0.5, *, generator=None):
     try:
         status = lib.py_bernoulli_(input._h, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bernoulli_", "input:tensor p:f64 generator:handle?", input, p, generator) from None
+        return otherwise(error, bernoulli_, "bernoulli_", "input:tensor p:f64 generator:handle?", input, p, generator)
     if status:
         raise fail()
     return input
@@ -12692,7 +12727,7 @@ def stochastic_round(input, dtype, *, generator=None):
     try:
         out = lib.py_stochastic_round(input._h, DTYPE[dtype], 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "stochastic_round", "input:tensor dtype:dtype generator:handle?", input, dtype, generator) from None
+        return otherwise(error, stochastic_round, "stochastic_round", "input:tensor dtype:dtype generator:handle?", input, dtype, generator)
     return wrap(out)
 
 
@@ -12706,7 +12741,7 @@ def bernoulli_tensor_(input, probabilities, *, generator=None):
     try:
         status = lib.py_bernoulli_tensor_(input._h, probabilities._h, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bernoulli_", "input:tensor probabilities:tensor generator:handle?", input, probabilities, generator) from None
+        return otherwise(error, bernoulli_tensor_, "bernoulli_", "input:tensor probabilities:tensor generator:handle?", input, probabilities, generator)
     if status:
         raise fail()
     return input
@@ -12723,7 +12758,7 @@ def random_from_(input, low=0, *, generator=None):
     try:
         status = lib.py_random_from_(input._h, low, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "random_", "input:tensor low:i64 generator:handle?", input, low, generator) from None
+        return otherwise(error, random_from_, "random_", "input:tensor low:i64 generator:handle?", input, low, generator)
     if status:
         raise fail()
     return input
@@ -12740,7 +12775,7 @@ def random_(input, low, high, *, generator=None):
     try:
         status = lib.py_random_(input._h, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "random_", "input:tensor low:i64 high:i64 generator:handle?", input, low, high, generator) from None
+        return otherwise(error, random_, "random_", "input:tensor low:i64 high:i64 generator:handle?", input, low, high, generator)
     if status:
         raise fail()
     return input
@@ -12756,7 +12791,7 @@ def manual_seed(seed):
     try:
         status = lib.py_manual_seed(seed)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "manual_seed", "seed:i64", seed) from None
+        return otherwise(error, manual_seed, "manual_seed", "seed:i64", seed)
     if status:
         raise fail()
 
@@ -12772,7 +12807,7 @@ def default_generator(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_default_generator(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "default_generator", "device:device?", device) from None
+        return otherwise(error, default_generator, "default_generator", "device:device?", device)
     return Generator.own(out)
 
 
@@ -12788,7 +12823,7 @@ def set_own_generators(mode):
     try:
         status = lib.py_set_own_generators(mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_own_generators", "mode:bool", mode) from None
+        return otherwise(error, set_own_generators, "set_own_generators", "mode:bool", mode)
     if status:
         raise fail()
 
@@ -12798,7 +12833,7 @@ def has_own_generators():
     try:
         out = lib.py_has_own_generators()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "has_own_generators", "") from None
+        return otherwise(error, has_own_generators, "has_own_generators", "")
     if out < 0:
         raise fail()
     return out != 0
@@ -12814,7 +12849,7 @@ def generator_new(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_generator_new(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "generator_new", "device:device?", device) from None
+        return otherwise(error, generator_new, "generator_new", "device:device?", device)
     return Generator.own(out)
 
 
@@ -12852,7 +12887,7 @@ def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectiona
         out = ffi_new("int64_t[3]")
         status = lib.py_lstm(input._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lstm", "input:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+        return otherwise(error, lstm, "lstm", "input:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
     return lstm_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -12891,7 +12926,7 @@ def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, 
         out = ffi_new("int64_t[3]")
         status = lib.py_lstm_packed(data._h, batch_sizes._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lstm_packed", "data:tensor batch_sizes:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+        return otherwise(error, lstm_packed, "lstm_packed", "data:tensor batch_sizes:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
     return lstm_packed_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -12928,7 +12963,7 @@ def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional
         out = ffi_new("int64_t[2]")
         status = lib.py_gru(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gru", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+        return otherwise(error, gru, "gru", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
     return gru_result((wrap(out[0]), wrap(out[1])))
@@ -12966,7 +13001,7 @@ def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, t
         out = ffi_new("int64_t[2]")
         status = lib.py_gru_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gru_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+        return otherwise(error, gru_packed, "gru_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
     return gru_packed_result((wrap(out[0]), wrap(out[1])))
@@ -13002,7 +13037,7 @@ def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirect
         out = ffi_new("int64_t[2]")
         status = lib.py_rnn_tanh(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rnn_tanh", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+        return otherwise(error, rnn_tanh, "rnn_tanh", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
     return rnn_tanh_result((wrap(out[0]), wrap(out[1])))
@@ -13040,7 +13075,7 @@ def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
         out = ffi_new("int64_t[2]")
         status = lib.py_rnn_tanh_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rnn_tanh_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+        return otherwise(error, rnn_tanh_packed, "rnn_tanh_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
     return rnn_tanh_packed_result((wrap(out[0]), wrap(out[1])))
@@ -13075,7 +13110,7 @@ def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirect
         out = ffi_new("int64_t[2]")
         status = lib.py_rnn_relu(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rnn_relu", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+        return otherwise(error, rnn_relu, "rnn_relu", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
         raise fail()
     return rnn_relu_result((wrap(out[0]), wrap(out[1])))
@@ -13113,7 +13148,7 @@ def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
         out = ffi_new("int64_t[2]")
         status = lib.py_rnn_relu_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rnn_relu_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+        return otherwise(error, rnn_relu_packed, "rnn_relu_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
         raise fail()
     return rnn_relu_packed_result((wrap(out[0]), wrap(out[1])))
@@ -13139,7 +13174,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_lstm_cell(input._h, hx_c, -1 if hx is None else len(hx_c), w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lstm_cell", "input:tensor hx:tensor[]? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+        return otherwise(error, lstm_cell, "lstm_cell", "input:tensor hx:tensor[]? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
     if status:
         raise fail()
     return lstm_cell_result((wrap(out[0]), wrap(out[1])))
@@ -13163,7 +13198,7 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     try:
         out = lib.py_gru_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gru_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+        return otherwise(error, gru_cell, "gru_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
     return wrap(out)
 
 
@@ -13185,7 +13220,7 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     try:
         out = lib.py_rnn_tanh_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rnn_tanh_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+        return otherwise(error, rnn_tanh_cell, "rnn_tanh_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
     return wrap(out)
 
 
@@ -13207,7 +13242,7 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     try:
         out = lib.py_rnn_relu_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rnn_relu_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+        return otherwise(error, rnn_relu_cell, "rnn_relu_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
     return wrap(out)
 
 
@@ -13229,7 +13264,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None,
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_sum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        return otherwise(error, sum, "sum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -13251,7 +13286,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_mean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        return otherwise(error, mean, "mean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -13273,7 +13308,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=No
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_nansum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nansum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        return otherwise(error, nansum, "nansum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -13295,7 +13330,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_nanmean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nanmean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        return otherwise(error, nanmean, "nanmean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -13313,7 +13348,7 @@ def count_nonzero(input, dim=None, *, axis=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_count_nonzero(input._h, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "count_nonzero", "input:tensor dim:i64[1]?", input, dim) from None
+        return otherwise(error, count_nonzero, "count_nonzero", "input:tensor dim:i64[1]?", input, dim)
     return wrap(out)
 
 
@@ -13334,7 +13369,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     try:
         out = lib.py_prod(input._h, dim is not None, 0 if dim is None else dim, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "prod", "input:tensor dim:i64? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype) from None
+        return otherwise(error, prod, "prod", "input:tensor dim:i64? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -13345,11 +13380,11 @@ def max(input, *, out=None):
     try:
         out = lib.py_max(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max", "input:tensor", input) from None
+        return otherwise(error, max, "max", "input:tensor", input)
     return wrap(out)
 
 
-def max_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """Largest element along a dimension, and where it is.
 
     Args:
@@ -13367,7 +13402,7 @@ def max_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_max_dim(input._h, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "max", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, max_dim, "max", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
         raise fail()
     return max_dim_result((wrap(out[0]), wrap(out[1])))
@@ -13380,11 +13415,11 @@ def min(input, *, out=None):
     try:
         out = lib.py_min(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "min", "input:tensor", input) from None
+        return otherwise(error, min, "min", "input:tensor", input)
     return wrap(out)
 
 
-def min_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """Smallest element along a dimension, and where it is.
 
     Args:
@@ -13402,7 +13437,7 @@ def min_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_min_dim(input._h, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "min", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, min_dim, "min", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
         raise fail()
     return min_dim_result((wrap(out[0]), wrap(out[1])))
@@ -13425,7 +13460,7 @@ def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_amax(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amax", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, amax, "amax", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
@@ -13446,7 +13481,7 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_amin(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "amin", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, amin, "amin", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
@@ -13470,7 +13505,7 @@ def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=Non
         out = ffi_new("int64_t[2]")
         status = lib.py_aminmax(input._h, dim is not None, 0 if dim is None else dim, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "aminmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, aminmax, "aminmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
     if status:
         raise fail()
     return aminmax_result((wrap(out[0]), wrap(out[1])))
@@ -13492,7 +13527,7 @@ def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
     try:
         out = lib.py_argmax(input._h, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "argmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, argmax, "argmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
@@ -13512,7 +13547,7 @@ def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
     try:
         out = lib.py_argmin(input._h, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "argmin", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, argmin, "argmin", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
@@ -13536,7 +13571,7 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = lib.py_var(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "var", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        return otherwise(error, var, "var", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     return wrap(out)
 
 
@@ -13560,7 +13595,7 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = lib.py_std(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "std", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        return otherwise(error, std, "std", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     return wrap(out)
 
 
@@ -13588,7 +13623,7 @@ def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
         out = ffi_new("int64_t[2]")
         status = lib.py_var_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "var_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        return otherwise(error, var_mean, "var_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     if status:
         raise fail()
     return var_mean_result((wrap(out[0]), wrap(out[1])))
@@ -13618,7 +13653,7 @@ def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
         out = ffi_new("int64_t[2]")
         status = lib.py_std_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "std_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+        return otherwise(error, std_mean, "std_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     if status:
         raise fail()
     return std_mean_result((wrap(out[0]), wrap(out[1])))
@@ -13637,7 +13672,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None, out=None):
     try:
         out = lib.py_cov(input._h, correction, 0 if fweights is None else fweights._h, 0 if aweights is None else aweights._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cov", "input:tensor correction:i64 fweights:tensor? aweights:tensor?", input, correction, fweights, aweights) from None
+        return otherwise(error, cov, "cov", "input:tensor correction:i64 fweights:tensor? aweights:tensor?", input, correction, fweights, aweights)
     return wrap(out)
 
 
@@ -13648,7 +13683,7 @@ def corrcoef(input, *, out=None):
     try:
         out = lib.py_corrcoef(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "corrcoef", "input:tensor", input) from None
+        return otherwise(error, corrcoef, "corrcoef", "input:tensor", input)
     return wrap(out)
 
 
@@ -13674,7 +13709,7 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_norm(input._h, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "norm", "input:tensor p:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype) from None
+        return otherwise(error, norm, "norm", "input:tensor p:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype)
     return wrap(out)
 
 
@@ -13695,7 +13730,7 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_any(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "any", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, any, "any", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
@@ -13716,11 +13751,11 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_all(input._h, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "all", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, all, "all", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
-def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
+def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, out=None):
     """log(sum(exp(input))), without overflow.
 
     Args:
@@ -13737,11 +13772,11 @@ def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=N
         dim_c = int_list(dim, 1)
         out = lib.py_logsumexp(input._h, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logsumexp", "input:tensor dim:i64[1] keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, logsumexp, "logsumexp", "input:tensor dim:i64[1] keepdim:bool", input, dim, keepdim)
     return wrap(out)
 
 
-def cumsum(input, dim=None, *, dtype=None, axis=None, out=None):
+def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """Running sum along a dimension: result[i] = input[0] + ... + input[i].
 
     Args:
@@ -13755,11 +13790,11 @@ def cumsum(input, dim=None, *, dtype=None, axis=None, out=None):
     try:
         out = lib.py_cumsum(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumsum", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
+        return otherwise(error, cumsum, "cumsum", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     return wrap(out)
 
 
-def cumsum_(input, dim=None, *, dtype=None, axis=None):
+def cumsum_(input, dim=MISSING, *, dtype=None, axis=None):
     """In-place version of `cumsum`.
 
     Args:
@@ -13771,13 +13806,13 @@ def cumsum_(input, dim=None, *, dtype=None, axis=None):
     try:
         status = lib.py_cumsum_(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumsum_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
+        return otherwise(error, cumsum_, "cumsum_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     if status:
         raise fail()
     return input
 
 
-def cumprod(input, dim=None, *, dtype=None, axis=None, out=None):
+def cumprod(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     """Running product along a dimension: result[i] = input[0] * ... * input[i].
 
     Args:
@@ -13791,11 +13826,11 @@ def cumprod(input, dim=None, *, dtype=None, axis=None, out=None):
     try:
         out = lib.py_cumprod(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumprod", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
+        return otherwise(error, cumprod, "cumprod", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     return wrap(out)
 
 
-def cumprod_(input, dim=None, *, dtype=None, axis=None):
+def cumprod_(input, dim=MISSING, *, dtype=None, axis=None):
     """In-place version of `cumprod`.
 
     Args:
@@ -13807,13 +13842,13 @@ def cumprod_(input, dim=None, *, dtype=None, axis=None):
     try:
         status = lib.py_cumprod_(input._h, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumprod_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype) from None
+        return otherwise(error, cumprod_, "cumprod_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     if status:
         raise fail()
     return input
 
 
-def logcumsumexp(input, dim=None, *, axis=None, out=None):
+def logcumsumexp(input, dim=MISSING, *, axis=None, out=None):
     """Running logsumexp along a dimension: result[i] = log(exp(input[0]) + ... +
     exp(input[i])), without overflow.
 
@@ -13827,7 +13862,7 @@ def logcumsumexp(input, dim=None, *, axis=None, out=None):
     try:
         out = lib.py_logcumsumexp(input._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "logcumsumexp", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, logcumsumexp, "logcumsumexp", "input:tensor dim:i64", input, dim)
     return wrap(out)
 
 
@@ -13848,7 +13883,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
     try:
         out = lib.py_diff(input._h, n, dim, 0 if prepend is None else prepend._h, 0 if append is None else append._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "diff", "input:tensor n:i64 dim:i64 prepend:tensor? append:tensor?", input, n, dim, prepend, append) from None
+        return otherwise(error, diff, "diff", "input:tensor n:i64 dim:i64 prepend:tensor? append:tensor?", input, n, dim, prepend, append)
     return wrap(out)
 
 
@@ -13871,7 +13906,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_gradient(input._h, spacing_c, spacing_c_n, dim_c, dim_c_n, edge_order)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gradient", "input:tensor spacing:f64[]? dim:i64[1]? edge_order:i64", input, spacing, dim, edge_order) from None
+        return otherwise(error, gradient, "gradient", "input:tensor spacing:f64[]? dim:i64[1]? edge_order:i64", input, spacing, dim, edge_order)
     return take_tensors(out)
 
 
@@ -13893,7 +13928,7 @@ def gradient_at(input, coordinates, *, dim=None, edge_order=1, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_gradient_at(input._h, coordinates_c, len(coordinates_c), dim_c, dim_c_n, edge_order)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gradient", "input:tensor coordinates:tensor[] dim:i64[1]? edge_order:i64", input, coordinates, dim, edge_order) from None
+        return otherwise(error, gradient_at, "gradient", "input:tensor coordinates:tensor[] dim:i64[1]? edge_order:i64", input, coordinates, dim, edge_order)
     return take_tensors(out)
 
 
@@ -13914,7 +13949,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
         out = lib.py_trapezoid(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim) from None
+        return otherwise(error, trapezoid, "trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
     return wrap(out)
 
 
@@ -13935,7 +13970,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
         out = lib.py_cumulative_trapezoid(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cumulative_trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim) from None
+        return otherwise(error, cumulative_trapezoid, "cumulative_trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
     return wrap(out)
 
 
@@ -13948,7 +13983,7 @@ def equal(input, other):
     try:
         out = lib.py_equal(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "equal", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, equal, "equal", "input:tensor other:tensor", input, other)
     if out < 0:
         raise fail()
     return out != 0
@@ -13968,7 +14003,7 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None):
     try:
         out = lib.py_isclose(input._h, other._h, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan) from None
+        return otherwise(error, isclose, "isclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan)
     return wrap(out)
 
 
@@ -13984,7 +14019,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     try:
         out = lib.py_allclose(input._h, other._h, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "allclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan) from None
+        return otherwise(error, allclose, "allclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan)
     if out < 0:
         raise fail()
     return out != 0
@@ -14005,7 +14040,7 @@ def pad(input, pad, mode='constant', value=None):
         value_kind, value_i, value_f = read_scalar_or_none(value)
         out = lib.py_pad(input._h, pad_c, len(pad_c), PADDING_MODE[mode], value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pad", "input:tensor pad:i64[] mode:enum value:scalar?", input, pad, mode, value) from None
+        return otherwise(error, _pad, "pad", "input:tensor pad:i64[] mode:enum value:scalar?", input, pad, mode, value)
     return wrap(out)
 
 
@@ -14028,7 +14063,7 @@ def constant_pad_nd(input, pad, value=0, *, out=None):
         value_kind, value_i, value_f = read_scalar(value)
         out = lib.py_constant_pad_nd(input._h, pad_c, len(pad_c), value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "constant_pad_nd", "input:tensor pad:i64[] value:scalar", input, pad, value) from None
+        return otherwise(error, constant_pad_nd, "constant_pad_nd", "input:tensor pad:i64[] value:scalar", input, pad, value)
     return wrap(out)
 
 
@@ -14046,7 +14081,7 @@ def roll(input, shifts, dims=(), *, out=None):
         dims_c = int_list(dims, 1)
         out = lib.py_roll(input._h, shifts_c, len(shifts_c), dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "roll", "input:tensor shifts:i64[1] dims:i64[1]", input, shifts, dims) from None
+        return otherwise(error, roll, "roll", "input:tensor shifts:i64[1] dims:i64[1]", input, shifts, dims)
     return wrap(out)
 
 
@@ -14063,7 +14098,7 @@ def rot90(input, k=1, dims=(0, 1), *, out=None):
         dims_c = shape_list(dims)
         out = lib.py_rot90(input._h, k, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "rot90", "input:tensor k:i64 dims:i64[]", input, k, dims) from None
+        return otherwise(error, rot90, "rot90", "input:tensor k:i64 dims:i64[]", input, k, dims)
     return wrap(out)
 
 
@@ -14074,7 +14109,7 @@ def fliplr(input, *, out=None):
     try:
         out = lib.py_fliplr(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fliplr", "input:tensor", input) from None
+        return otherwise(error, fliplr, "fliplr", "input:tensor", input)
     return wrap(out)
 
 
@@ -14085,7 +14120,7 @@ def flipud(input, *, out=None):
     try:
         out = lib.py_flipud(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "flipud", "input:tensor", input) from None
+        return otherwise(error, flipud, "flipud", "input:tensor", input)
     return wrap(out)
 
 
@@ -14102,7 +14137,7 @@ def tile(input, *args, dims=None, out=None):
         dims_c = read_sizes(args, dims)
         out = lib.py_tile(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tile", "input:tensor dims:i64[]", input, given_sizes(args, dims)) from None
+        return otherwise(error, tile, "tile", "input:tensor dims:i64[]", input, given_sizes(args, dims))
     return wrap(out)
 
 
@@ -14122,7 +14157,7 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, 
         repeats_h, repeats_kind, repeats_i, repeats_f = read_operand(repeats)
         out = lib.py_repeat_interleave(input._h, repeats_h, repeats_kind, repeats_i, repeats_f, dim is not None, 0 if dim is None else dim, output_size is not None, 0 if output_size is None else output_size)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "repeat_interleave", "input:tensor repeats:operand dim:i64? output_size:i64?", input, repeats, dim, output_size) from None
+        return otherwise(error, repeat_interleave, "repeat_interleave", "input:tensor repeats:operand dim:i64? output_size:i64?", input, repeats, dim, output_size)
     return wrap(out)
 
 
@@ -14138,7 +14173,7 @@ def diag(input, diagonal=0, *, out=None):
     try:
         out = lib.py_diag(input._h, diagonal)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "diag", "input:tensor diagonal:i64", input, diagonal) from None
+        return otherwise(error, diag, "diag", "input:tensor diagonal:i64", input, diagonal)
     return wrap(out)
 
 
@@ -14155,7 +14190,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
     try:
         out = lib.py_diag_embed(input._h, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "diag_embed", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2) from None
+        return otherwise(error, diag_embed, "diag_embed", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
     return wrap(out)
 
 
@@ -14170,7 +14205,7 @@ def diagflat(input, offset=0, *, out=None):
     try:
         out = lib.py_diagflat(input._h, offset)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "diagflat", "input:tensor offset:i64", input, offset) from None
+        return otherwise(error, diagflat, "diagflat", "input:tensor offset:i64", input, offset)
     return wrap(out)
 
 
@@ -14187,7 +14222,7 @@ def block_diag(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_block_diag(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "block_diag", "tensors:tensor[]", tensors) from None
+        return otherwise(error, block_diag, "block_diag", "tensors:tensor[]", tensors)
     return wrap(out)
 
 
@@ -14203,7 +14238,7 @@ def hstack(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_hstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hstack", "tensors:tensor[]", tensors) from None
+        return otherwise(error, hstack, "hstack", "tensors:tensor[]", tensors)
     return wrap(out)
 
 
@@ -14219,7 +14254,7 @@ def vstack(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_vstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vstack", "tensors:tensor[]", tensors) from None
+        return otherwise(error, vstack, "vstack", "tensors:tensor[]", tensors)
     return wrap(out)
 
 
@@ -14235,7 +14270,7 @@ def dstack(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_dstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dstack", "tensors:tensor[]", tensors) from None
+        return otherwise(error, dstack, "dstack", "tensors:tensor[]", tensors)
     return wrap(out)
 
 
@@ -14251,7 +14286,7 @@ def column_stack(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_column_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "column_stack", "tensors:tensor[]", tensors) from None
+        return otherwise(error, column_stack, "column_stack", "tensors:tensor[]", tensors)
     return wrap(out)
 
 
@@ -14266,7 +14301,7 @@ def unravel_index(indices, shape):
         shape_c = int_list(shape, 1)
         out = lib.py_unravel_index(indices._h, shape_c, len(shape_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unravel_index", "indices:tensor shape:i64[1]", indices, shape) from None
+        return otherwise(error, unravel_index, "unravel_index", "indices:tensor shape:i64[1]", indices, shape)
     return take_tensors(out)
 
 
@@ -14283,7 +14318,7 @@ def cartesian_prod(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_cartesian_prod(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cartesian_prod", "tensors:tensor[]", tensors) from None
+        return otherwise(error, cartesian_prod, "cartesian_prod", "tensors:tensor[]", tensors)
     return wrap_or(out, tensors[0])
 
 
@@ -14299,7 +14334,7 @@ def combinations(input, r=2, with_replacement=False, *, out=None):
     try:
         out = lib.py_combinations(input._h, r, with_replacement)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "combinations", "input:tensor r:i64 with_replacement:bool", input, r, with_replacement) from None
+        return otherwise(error, combinations, "combinations", "input:tensor r:i64 with_replacement:bool", input, r, with_replacement)
     return wrap(out)
 
 
@@ -14319,7 +14354,7 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tril_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device) from None
+        return otherwise(error, tril_indices, "tril_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
     return wrap(out)
 
 
@@ -14339,11 +14374,11 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "triu_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device) from None
+        return otherwise(error, triu_indices, "triu_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
     return wrap(out)
 
 
-def select_scatter(input, src, dim, index, *, out=None):
+def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=None):
     """A copy of the input with src as one slice along a dimension.
 
     Args:
@@ -14351,12 +14386,14 @@ def select_scatter(input, src, dim, index, *, out=None):
         dim: The dimension; negative ones count from the end.
         index: Which slice; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, select_scatter, input, src, dim, index)
     try:
         out = lib.py_select_scatter(input._h, src._h, dim, index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "select_scatter", "input:tensor src:tensor dim:i64 index:i64", input, src, dim, index) from None
+        return otherwise(error, select_scatter, "select_scatter", "input:tensor src:tensor dim:i64 index:i64", input, src, dim, index)
     return wrap(out)
 
 
@@ -14378,7 +14415,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None,
     try:
         out = lib.py_slice_scatter(input._h, src._h, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "slice_scatter", "input:tensor src:tensor dim:i64 start:i64? end:i64? step:i64", input, src, dim, start, end, step) from None
+        return otherwise(error, slice_scatter, "slice_scatter", "input:tensor src:tensor dim:i64 start:i64? end:i64? step:i64", input, src, dim, start, end, step)
     return wrap(out)
 
 
@@ -14396,7 +14433,7 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     try:
         out = lib.py_diagonal_scatter(input._h, src._h, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "diagonal_scatter", "input:tensor src:tensor offset:i64 dim1:i64 dim2:i64", input, src, offset, dim1, dim2) from None
+        return otherwise(error, diagonal_scatter, "diagonal_scatter", "input:tensor src:tensor offset:i64 dim1:i64 dim2:i64", input, src, offset, dim1, dim2)
     return wrap(out)
 
 
@@ -14416,7 +14453,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
         stride_c = shape_list(stride)
         out = lib.py_as_strided_scatter(input._h, src._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "as_strided_scatter", "input:tensor src:tensor size:i64[] stride:i64[] storage_offset:i64?", input, src, size, stride, storage_offset) from None
+        return otherwise(error, as_strided_scatter, "as_strided_scatter", "input:tensor src:tensor size:i64[] stride:i64[] storage_offset:i64?", input, src, size, stride, storage_offset)
     return wrap(out)
 
 
@@ -14437,7 +14474,7 @@ def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_im2col(input._h, kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unfold", "input:tensor kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, kernel_size, dilation, padding, stride) from None
+        return otherwise(error, im2col, "unfold", "input:tensor kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, kernel_size, dilation, padding, stride)
     return wrap(out)
 
 
@@ -14459,7 +14496,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
         stride_c = int_list(stride, 2)
         out = lib.py_fold(input._h, output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fold", "input:tensor output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, output_size, kernel_size, dilation, padding, stride) from None
+        return otherwise(error, fold, "fold", "input:tensor output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, output_size, kernel_size, dilation, padding, stride)
     return wrap(out)
 
 
@@ -14475,7 +14512,7 @@ def pixel_shuffle(input, upscale_factor, *, out=None):
     try:
         out = lib.py_pixel_shuffle(input._h, upscale_factor)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pixel_shuffle", "input:tensor upscale_factor:i64", input, upscale_factor) from None
+        return otherwise(error, pixel_shuffle, "pixel_shuffle", "input:tensor upscale_factor:i64", input, upscale_factor)
     return wrap(out)
 
 
@@ -14491,7 +14528,7 @@ def pixel_unshuffle(input, downscale_factor, *, out=None):
     try:
         out = lib.py_pixel_unshuffle(input._h, downscale_factor)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "pixel_unshuffle", "input:tensor downscale_factor:i64", input, downscale_factor) from None
+        return otherwise(error, pixel_unshuffle, "pixel_unshuffle", "input:tensor downscale_factor:i64", input, downscale_factor)
     return wrap(out)
 
 
@@ -14506,7 +14543,7 @@ def channel_shuffle(input, groups, *, out=None):
     try:
         out = lib.py_channel_shuffle(input._h, groups)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "channel_shuffle", "input:tensor groups:i64", input, groups) from None
+        return otherwise(error, channel_shuffle, "channel_shuffle", "input:tensor groups:i64", input, groups)
     return wrap(out)
 
 
@@ -14529,7 +14566,7 @@ def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_sort(input._h, dim, descending, stable, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable) from None
+        return otherwise(error, sort, "sort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable)
     if status:
         raise fail()
     return sort_result((wrap(out[0]), wrap(out[1])))
@@ -14550,7 +14587,7 @@ def argsort(input, dim=-1, descending=False, *, stable=False, axis=None, out=Non
     try:
         out = lib.py_argsort(input._h, dim, descending, stable)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "argsort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable) from None
+        return otherwise(error, argsort, "argsort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable)
     return wrap(out)
 
 
@@ -14561,7 +14598,7 @@ def msort(input, *, out=None):
     try:
         out = lib.py_msort(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "msort", "input:tensor", input) from None
+        return otherwise(error, msort, "msort", "input:tensor", input)
     return wrap(out)
 
 
@@ -14585,7 +14622,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_topk(input._h, k, dim, largest, sorted, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "topk", "input:tensor k:i64 dim:i64 largest:bool sorted:bool", input, k, dim, largest, sorted) from None
+        return otherwise(error, topk, "topk", "input:tensor k:i64 dim:i64 largest:bool sorted:bool", input, k, dim, largest, sorted)
     if status:
         raise fail()
     return topk_result((wrap(out[0]), wrap(out[1])))
@@ -14613,7 +14650,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=N
         out = ffi_new("int64_t[2]")
         status = lib.py_kthvalue(input._h, k, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "kthvalue", "input:tensor k:i64 dim:i64 keepdim:bool", input, k, dim, keepdim) from None
+        return otherwise(error, kthvalue, "kthvalue", "input:tensor k:i64 dim:i64 keepdim:bool", input, k, dim, keepdim)
     if status:
         raise fail()
     return kthvalue_result((wrap(out[0]), wrap(out[1])))
@@ -14628,11 +14665,11 @@ def median(input, *, out=None):
     try:
         out = lib.py_median(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "median", "input:tensor", input) from None
+        return otherwise(error, median, "median", "input:tensor", input)
     return wrap(out)
 
 
-def median_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """The median along a dimension, of two the lower; NaN if there is one.
 
     Args:
@@ -14650,7 +14687,7 @@ def median_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_median_dim(input._h, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "median", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, median_dim, "median", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
         raise fail()
     return median_dim_result((wrap(out[0]), wrap(out[1])))
@@ -14665,11 +14702,11 @@ def nanmedian(input, *, out=None):
     try:
         out = lib.py_nanmedian(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nanmedian", "input:tensor", input) from None
+        return otherwise(error, nanmedian, "nanmedian", "input:tensor", input)
     return wrap(out)
 
 
-def nanmedian_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
     """The median along a dimension of what is not NaN, of two the lower.
 
     Args:
@@ -14687,7 +14724,7 @@ def nanmedian_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_nanmedian_dim(input._h, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nanmedian", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, nanmedian_dim, "nanmedian", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
         raise fail()
     return nanmedian_dim_result((wrap(out[0]), wrap(out[1])))
@@ -14713,7 +14750,7 @@ def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_mode(input._h, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mode", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+        return otherwise(error, mode, "mode", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
         raise fail()
     return mode_result((wrap(out[0]), wrap(out[1])))
@@ -14740,7 +14777,7 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=
         q_h, q_kind, q_i, q_f = read_operand(q)
         out = lib.py_quantile(input._h, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "quantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation) from None
+        return otherwise(error, quantile, "quantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
     return wrap(out)
 
 
@@ -14765,11 +14802,11 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', ax
         q_h, q_kind, q_i, q_f = read_operand(q)
         out = lib.py_nanquantile(input._h, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nanquantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation) from None
+        return otherwise(error, nanquantile, "nanquantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
     return wrap(out)
 
 
-def cummax(input, dim=None, *, axis=None, out=None):
+def cummax(input, dim=MISSING, *, axis=None, out=None):
     """The largest element so far along a dimension; NaN from the first one on.
 
     Args:
@@ -14786,13 +14823,13 @@ def cummax(input, dim=None, *, axis=None, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_cummax(input._h, dim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cummax", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, cummax, "cummax", "input:tensor dim:i64", input, dim)
     if status:
         raise fail()
     return cummax_result((wrap(out[0]), wrap(out[1])))
 
 
-def cummin(input, dim=None, *, axis=None, out=None):
+def cummin(input, dim=MISSING, *, axis=None, out=None):
     """The smallest element so far along a dimension; NaN from the first one on.
 
     Args:
@@ -14809,7 +14846,7 @@ def cummin(input, dim=None, *, axis=None, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_cummin(input._h, dim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cummin", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, cummin, "cummin", "input:tensor dim:i64", input, dim)
     if status:
         raise fail()
     return cummin_result((wrap(out[0]), wrap(out[1])))
@@ -14837,7 +14874,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         out = ffi_new("int64_t[3]")
         status = lib.py_unique(input._h, sorted, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unique", "input:tensor sorted:bool return_inverse:bool return_counts:bool dim:i64?", input, sorted, return_inverse, return_counts, dim) from None
+        return otherwise(error, unique, "unique", "input:tensor sorted:bool return_inverse:bool return_counts:bool dim:i64?", input, sorted, return_inverse, return_counts, dim)
     if status:
         raise fail()
     return unique_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -14863,7 +14900,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
         out = ffi_new("int64_t[3]")
         status = lib.py_unique_consecutive(input._h, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unique_consecutive", "input:tensor return_inverse:bool return_counts:bool dim:i64?", input, return_inverse, return_counts, dim) from None
+        return otherwise(error, unique_consecutive, "unique_consecutive", "input:tensor return_inverse:bool return_counts:bool dim:i64?", input, return_inverse, return_counts, dim)
     if status:
         raise fail()
     return unique_consecutive_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
@@ -14885,7 +14922,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         input_h, input_kind, input_i, input_f = read_operand(input)
         out = lib.py_searchsorted(sorted_sequence._h, input_h, input_kind, input_i, input_f, out_int32, right, NULL if side is None else c_string(side), 0 if sorter is None else sorter._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "searchsorted", "sorted_sequence:tensor input:operand out_int32:bool right:bool side:str? sorter:tensor?", sorted_sequence, input, out_int32, right, side, sorter) from None
+        return otherwise(error, searchsorted, "searchsorted", "sorted_sequence:tensor input:operand out_int32:bool right:bool side:str? sorter:tensor?", sorted_sequence, input, out_int32, right, side, sorter)
     return wrap(out)
 
 
@@ -14903,7 +14940,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         input_h, input_kind, input_i, input_f = read_operand(input)
         out = lib.py_bucketize(input_h, input_kind, input_i, input_f, boundaries._h, out_int32, right)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bucketize", "input:operand boundaries:tensor out_int32:bool right:bool", input, boundaries, out_int32, right) from None
+        return otherwise(error, bucketize, "bucketize", "input:operand boundaries:tensor out_int32:bool right:bool", input, boundaries, out_int32, right)
     return wrap(out)
 
 
@@ -14923,7 +14960,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
         test_elements_h, test_elements_kind, test_elements_i, test_elements_f = read_operand(test_elements)
         out = lib.py_isin(elements_h, elements_kind, elements_i, elements_f, test_elements_h, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "isin", "elements:operand test_elements:operand assume_unique:bool invert:bool", elements, test_elements, assume_unique, invert) from None
+        return otherwise(error, isin, "isin", "elements:operand test_elements:operand assume_unique:bool invert:bool", elements, test_elements, assume_unique, invert)
     return wrap(out)
 
 
@@ -14939,7 +14976,7 @@ def bincount(input, weights=None, minlength=0, *, out=None):
     try:
         out = lib.py_bincount(input._h, 0 if weights is None else weights._h, minlength)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bincount", "input:tensor weights:tensor? minlength:i64", input, weights, minlength) from None
+        return otherwise(error, bincount, "bincount", "input:tensor weights:tensor? minlength:i64", input, weights, minlength)
     return wrap(out)
 
 
@@ -14958,7 +14995,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         max_kind, max_i, max_f = read_scalar(max)
         out = lib.py_histc(input._h, bins, min_kind, min_i, min_f, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "histc", "input:tensor bins:i64 min:scalar max:scalar", input, bins, min, max) from None
+        return otherwise(error, histc, "histc", "input:tensor bins:i64 min:scalar max:scalar", input, bins, min, max)
     return wrap(out)
 
 
@@ -14983,7 +15020,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         out = ffi_new("int64_t[2]")
         status = lib.py_histogram(input._h, bins_h, bins_kind, bins_i, bins_f, range_c, range_c_n, 0 if weight is None else weight._h, density, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "histogram", "input:tensor bins:operand range:f64[]? weight:tensor? density:bool", input, bins, range, weight, density) from None
+        return otherwise(error, histogram, "histogram", "input:tensor bins:operand range:f64[]? weight:tensor? density:bool", input, bins, range, weight, density)
     if status:
         raise fail()
     return histogram_result((wrap(out[0]), wrap(out[1])))
@@ -14996,7 +15033,7 @@ def erfc(input, *, out=None):
     try:
         out = lib.py_erfc(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "erfc", "input:tensor", input) from None
+        return otherwise(error, erfc, "erfc", "input:tensor", input)
     return wrap(out)
 
 
@@ -15005,7 +15042,7 @@ def erfc_(input):
     try:
         status = lib.py_erfc_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "erfc_", "input:tensor", input) from None
+        return otherwise(error, erfc_, "erfc_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -15018,7 +15055,7 @@ def erfcx(input, *, out=None):
     try:
         out = lib.py_erfcx(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "erfcx", "input:tensor", input) from None
+        return otherwise(error, erfcx, "erfcx", "input:tensor", input)
     return wrap(out)
 
 
@@ -15029,7 +15066,7 @@ def erfinv(input, *, out=None):
     try:
         out = lib.py_erfinv(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "erfinv", "input:tensor", input) from None
+        return otherwise(error, erfinv, "erfinv", "input:tensor", input)
     return wrap(out)
 
 
@@ -15038,7 +15075,7 @@ def erfinv_(input):
     try:
         status = lib.py_erfinv_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "erfinv_", "input:tensor", input) from None
+        return otherwise(error, erfinv_, "erfinv_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -15051,7 +15088,7 @@ def ndtri(input, *, out=None):
     try:
         out = lib.py_ndtri(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ndtri", "input:tensor", input) from None
+        return otherwise(error, ndtri, "ndtri", "input:tensor", input)
     return wrap(out)
 
 
@@ -15062,7 +15099,7 @@ def ndtr(input, *, out=None):
     try:
         out = lib.py_ndtr(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ndtr", "input:tensor", input) from None
+        return otherwise(error, ndtr, "ndtr", "input:tensor", input)
     return wrap(out)
 
 
@@ -15073,7 +15110,7 @@ def log_ndtr(input, *, out=None):
     try:
         out = lib.py_log_ndtr(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "log_ndtr", "input:tensor", input) from None
+        return otherwise(error, log_ndtr, "log_ndtr", "input:tensor", input)
     return wrap(out)
 
 
@@ -15084,7 +15121,7 @@ def lgamma(input, *, out=None):
     try:
         out = lib.py_lgamma(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lgamma", "input:tensor", input) from None
+        return otherwise(error, lgamma, "lgamma", "input:tensor", input)
     return wrap(out)
 
 
@@ -15093,7 +15130,7 @@ def lgamma_(input):
     try:
         status = lib.py_lgamma_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "lgamma_", "input:tensor", input) from None
+        return otherwise(error, lgamma_, "lgamma_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -15106,7 +15143,7 @@ def digamma(input, *, out=None):
     try:
         out = lib.py_digamma(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "digamma", "input:tensor", input) from None
+        return otherwise(error, digamma, "digamma", "input:tensor", input)
     return wrap(out)
 
 
@@ -15115,7 +15152,7 @@ def digamma_(input):
     try:
         status = lib.py_digamma_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "digamma_", "input:tensor", input) from None
+        return otherwise(error, digamma_, "digamma_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -15135,7 +15172,7 @@ def zeta(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_zeta(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "zeta", "input:operand other:operand", input, other) from None
+        return otherwise(error, zeta, "zeta", "input:operand other:operand", input, other)
     return wrap(out)
 
 
@@ -15150,7 +15187,7 @@ def polygamma(n, input, *, out=None):
     try:
         out = lib.py_polygamma(n, input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "polygamma", "n:i64 input:tensor", n, input) from None
+        return otherwise(error, polygamma, "polygamma", "n:i64 input:tensor", n, input)
     return wrap(out)
 
 
@@ -15163,7 +15200,7 @@ def polygamma_(input, n):
     try:
         status = lib.py_polygamma_(input._h, n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "polygamma_", "input:tensor n:i64", input, n) from None
+        return otherwise(error, polygamma_, "polygamma_", "input:tensor n:i64", input, n)
     if status:
         raise fail()
     return input
@@ -15181,7 +15218,7 @@ def mvlgamma(input, p, *, out=None):
     try:
         out = lib.py_mvlgamma(input._h, p)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mvlgamma", "input:tensor p:i64", input, p) from None
+        return otherwise(error, mvlgamma, "mvlgamma", "input:tensor p:i64", input, p)
     return wrap(out)
 
 
@@ -15194,7 +15231,7 @@ def mvlgamma_(input, p):
     try:
         status = lib.py_mvlgamma_(input._h, p)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "mvlgamma_", "input:tensor p:i64", input, p) from None
+        return otherwise(error, mvlgamma_, "mvlgamma_", "input:tensor p:i64", input, p)
     if status:
         raise fail()
     return input
@@ -15207,7 +15244,7 @@ def i0(input, *, out=None):
     try:
         out = lib.py_i0(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "i0", "input:tensor", input) from None
+        return otherwise(error, i0, "i0", "input:tensor", input)
     return wrap(out)
 
 
@@ -15216,7 +15253,7 @@ def i0_(input):
     try:
         status = lib.py_i0_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "i0_", "input:tensor", input) from None
+        return otherwise(error, i0_, "i0_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -15229,7 +15266,7 @@ def i0e(input, *, out=None):
     try:
         out = lib.py_i0e(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "i0e", "input:tensor", input) from None
+        return otherwise(error, i0e, "i0e", "input:tensor", input)
     return wrap(out)
 
 
@@ -15240,7 +15277,7 @@ def i1(input, *, out=None):
     try:
         out = lib.py_i1(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "i1", "input:tensor", input) from None
+        return otherwise(error, i1, "i1", "input:tensor", input)
     return wrap(out)
 
 
@@ -15251,7 +15288,7 @@ def i1e(input, *, out=None):
     try:
         out = lib.py_i1e(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "i1e", "input:tensor", input) from None
+        return otherwise(error, i1e, "i1e", "input:tensor", input)
     return wrap(out)
 
 
@@ -15262,7 +15299,7 @@ def bessel_j0(input, *, out=None):
     try:
         out = lib.py_bessel_j0(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bessel_j0", "input:tensor", input) from None
+        return otherwise(error, bessel_j0, "bessel_j0", "input:tensor", input)
     return wrap(out)
 
 
@@ -15273,7 +15310,7 @@ def bessel_j1(input, *, out=None):
     try:
         out = lib.py_bessel_j1(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bessel_j1", "input:tensor", input) from None
+        return otherwise(error, bessel_j1, "bessel_j1", "input:tensor", input)
     return wrap(out)
 
 
@@ -15286,7 +15323,7 @@ def bessel_y0(input, *, out=None):
     try:
         out = lib.py_bessel_y0(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bessel_y0", "input:tensor", input) from None
+        return otherwise(error, bessel_y0, "bessel_y0", "input:tensor", input)
     return wrap(out)
 
 
@@ -15299,7 +15336,7 @@ def bessel_y1(input, *, out=None):
     try:
         out = lib.py_bessel_y1(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "bessel_y1", "input:tensor", input) from None
+        return otherwise(error, bessel_y1, "bessel_y1", "input:tensor", input)
     return wrap(out)
 
 
@@ -15312,7 +15349,7 @@ def modified_bessel_k0(input, *, out=None):
     try:
         out = lib.py_modified_bessel_k0(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "modified_bessel_k0", "input:tensor", input) from None
+        return otherwise(error, modified_bessel_k0, "modified_bessel_k0", "input:tensor", input)
     return wrap(out)
 
 
@@ -15325,7 +15362,7 @@ def modified_bessel_k1(input, *, out=None):
     try:
         out = lib.py_modified_bessel_k1(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "modified_bessel_k1", "input:tensor", input) from None
+        return otherwise(error, modified_bessel_k1, "modified_bessel_k1", "input:tensor", input)
     return wrap(out)
 
 
@@ -15340,7 +15377,7 @@ def scaled_modified_bessel_k0(x, *, out=None):
     try:
         out = lib.py_scaled_modified_bessel_k0(x._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scaled_modified_bessel_k0", "x:tensor", x) from None
+        return otherwise(error, scaled_modified_bessel_k0, "scaled_modified_bessel_k0", "x:tensor", x)
     return wrap(out)
 
 
@@ -15355,7 +15392,7 @@ def scaled_modified_bessel_k1(x, *, out=None):
     try:
         out = lib.py_scaled_modified_bessel_k1(x._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "scaled_modified_bessel_k1", "x:tensor", x) from None
+        return otherwise(error, scaled_modified_bessel_k1, "scaled_modified_bessel_k1", "x:tensor", x)
     return wrap(out)
 
 
@@ -15370,7 +15407,7 @@ def spherical_bessel_j0(x, *, out=None):
     try:
         out = lib.py_spherical_bessel_j0(x._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "spherical_bessel_j0", "x:tensor", x) from None
+        return otherwise(error, spherical_bessel_j0, "spherical_bessel_j0", "x:tensor", x)
     return wrap(out)
 
 
@@ -15385,7 +15422,7 @@ def airy_ai(x, *, out=None):
     try:
         out = lib.py_airy_ai(x._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "airy_ai", "x:tensor", x) from None
+        return otherwise(error, airy_ai, "airy_ai", "x:tensor", x)
     return wrap(out)
 
 
@@ -15401,7 +15438,7 @@ def igamma(input, other, *, out=None):
     try:
         out = lib.py_igamma(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "igamma", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, igamma, "igamma", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -15414,7 +15451,7 @@ def igamma_(input, other):
     try:
         status = lib.py_igamma_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "igamma_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, igamma_, "igamma_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -15431,7 +15468,7 @@ def gammainc(input, other, *, out=None):
     try:
         out = lib.py_gammainc(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gammainc", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, gammainc, "gammainc", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -15447,7 +15484,7 @@ def igammac(input, other, *, out=None):
     try:
         out = lib.py_igammac(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "igammac", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, igammac, "igammac", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -15460,7 +15497,7 @@ def igammac_(input, other):
     try:
         status = lib.py_igammac_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "igammac_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, igammac_, "igammac_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -15477,7 +15514,7 @@ def gammaincc(input, other, *, out=None):
     try:
         out = lib.py_gammaincc(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "gammaincc", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, gammaincc, "gammaincc", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -15496,7 +15533,7 @@ def chebyshev_polynomial_t(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "chebyshev_polynomial_t", "x:operand n:operand", x, n) from None
+        return otherwise(error, chebyshev_polynomial_t, "chebyshev_polynomial_t", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15515,7 +15552,7 @@ def chebyshev_polynomial_u(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "chebyshev_polynomial_u", "x:operand n:operand", x, n) from None
+        return otherwise(error, chebyshev_polynomial_u, "chebyshev_polynomial_u", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15534,7 +15571,7 @@ def chebyshev_polynomial_v(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "chebyshev_polynomial_v", "x:operand n:operand", x, n) from None
+        return otherwise(error, chebyshev_polynomial_v, "chebyshev_polynomial_v", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15553,7 +15590,7 @@ def chebyshev_polynomial_w(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "chebyshev_polynomial_w", "x:operand n:operand", x, n) from None
+        return otherwise(error, chebyshev_polynomial_w, "chebyshev_polynomial_w", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15572,7 +15609,7 @@ def shifted_chebyshev_polynomial_t(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_shifted_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "shifted_chebyshev_polynomial_t", "x:operand n:operand", x, n) from None
+        return otherwise(error, shifted_chebyshev_polynomial_t, "shifted_chebyshev_polynomial_t", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15591,7 +15628,7 @@ def shifted_chebyshev_polynomial_u(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_shifted_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "shifted_chebyshev_polynomial_u", "x:operand n:operand", x, n) from None
+        return otherwise(error, shifted_chebyshev_polynomial_u, "shifted_chebyshev_polynomial_u", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15610,7 +15647,7 @@ def shifted_chebyshev_polynomial_v(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_shifted_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "shifted_chebyshev_polynomial_v", "x:operand n:operand", x, n) from None
+        return otherwise(error, shifted_chebyshev_polynomial_v, "shifted_chebyshev_polynomial_v", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15629,7 +15666,7 @@ def shifted_chebyshev_polynomial_w(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_shifted_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "shifted_chebyshev_polynomial_w", "x:operand n:operand", x, n) from None
+        return otherwise(error, shifted_chebyshev_polynomial_w, "shifted_chebyshev_polynomial_w", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15648,7 +15685,7 @@ def hermite_polynomial_h(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_hermite_polynomial_h(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hermite_polynomial_h", "x:operand n:operand", x, n) from None
+        return otherwise(error, hermite_polynomial_h, "hermite_polynomial_h", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15667,7 +15704,7 @@ def hermite_polynomial_he(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_hermite_polynomial_he(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hermite_polynomial_he", "x:operand n:operand", x, n) from None
+        return otherwise(error, hermite_polynomial_he, "hermite_polynomial_he", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15686,7 +15723,7 @@ def laguerre_polynomial_l(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_laguerre_polynomial_l(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "laguerre_polynomial_l", "x:operand n:operand", x, n) from None
+        return otherwise(error, laguerre_polynomial_l, "laguerre_polynomial_l", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15705,7 +15742,7 @@ def legendre_polynomial_p(x, n, *, out=None):
         n_h, n_kind, n_i, n_f = read_operand(n)
         out = lib.py_legendre_polynomial_p(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "legendre_polynomial_p", "x:operand n:operand", x, n) from None
+        return otherwise(error, legendre_polynomial_p, "legendre_polynomial_p", "x:operand n:operand", x, n)
     return wrap(out)
 
 
@@ -15716,7 +15753,7 @@ def entr(input, *, out=None):
     try:
         out = lib.py_entr(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "entr", "input:tensor", input) from None
+        return otherwise(error, entr, "entr", "input:tensor", input)
     return wrap(out)
 
 
@@ -15733,7 +15770,7 @@ def xlog1py(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_xlog1py(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "xlog1py", "input:operand other:operand", input, other) from None
+        return otherwise(error, xlog1py, "xlog1py", "input:operand other:operand", input, other)
     return wrap(out)
 
 
@@ -15747,7 +15784,7 @@ def frexp(input, *, out=None):
         out = ffi_new("int64_t[2]")
         status = lib.py_frexp(input._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "frexp", "input:tensor", input) from None
+        return otherwise(error, frexp, "frexp", "input:tensor", input)
     if status:
         raise fail()
     return frexp_result((wrap(out[0]), wrap(out[1])))
@@ -15765,7 +15802,7 @@ def nextafter(input, other, *, out=None):
     try:
         out = lib.py_nextafter(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nextafter", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, nextafter, "nextafter", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -15778,7 +15815,7 @@ def nextafter_(input, other):
     try:
         status = lib.py_nextafter_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "nextafter_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, nextafter_, "nextafter_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -15793,7 +15830,7 @@ def tensor_alias(input):
     try:
         out = lib.py_tensor_alias(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensor_alias", "input:tensor", input) from None
+        return otherwise(error, tensor_alias, "tensor_alias", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -15802,11 +15839,11 @@ def tensor_dim(input):
     try:
         out = lib.py_tensor_dim(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dim", "input:tensor", input) from None
+        return otherwise(error, tensor_dim, "dim", "input:tensor", input)
     return int_or_fail(out)
 
 
-def tensor_size(input, dim=None, *, axis=None):
+def tensor_size(input, dim=MISSING, *, axis=None):
     """Size of one dimension.
 
     Args:
@@ -15817,7 +15854,7 @@ def tensor_size(input, dim=None, *, axis=None):
     try:
         out = lib.py_tensor_size(input._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "size", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, tensor_size, "size", "input:tensor dim:i64", input, dim)
     return int_or_fail(out)
 
 
@@ -15831,7 +15868,7 @@ def tensor_shape(input):
         out = ffi_new(INT64_16)
         count = lib.py_tensor_shape(input._h, out, 16)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "shape", "input:tensor", input) from None
+        return otherwise(error, tensor_shape, "shape", "input:tensor", input)
     return take_numbers(out, count)
 
 
@@ -15845,7 +15882,7 @@ def tensor_stride(input):
         out = ffi_new(INT64_16)
         count = lib.py_tensor_stride(input._h, out, 16)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "stride", "input:tensor", input) from None
+        return otherwise(error, tensor_stride, "stride", "input:tensor", input)
     return take_numbers(out, count)
 
 
@@ -15854,7 +15891,7 @@ def tensor_numel(input):
     try:
         out = lib.py_tensor_numel(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "numel", "input:tensor", input) from None
+        return otherwise(error, tensor_numel, "numel", "input:tensor", input)
     return int_or_fail(out)
 
 
@@ -15863,7 +15900,7 @@ def tensor_storage_offset(input):
     try:
         out = lib.py_tensor_storage_offset(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "storage_offset", "input:tensor", input) from None
+        return otherwise(error, tensor_storage_offset, "storage_offset", "input:tensor", input)
     return int_or_fail(out)
 
 
@@ -15872,7 +15909,7 @@ def tensor_storage_nbytes(input):
     try:
         out = lib.py_tensor_storage_nbytes(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "storage_nbytes", "input:tensor", input) from None
+        return otherwise(error, tensor_storage_nbytes, "storage_nbytes", "input:tensor", input)
     return int_or_fail(out)
 
 
@@ -15881,7 +15918,7 @@ def tensor_element_size(input):
     try:
         out = lib.py_tensor_element_size(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "element_size", "input:tensor", input) from None
+        return otherwise(error, tensor_element_size, "element_size", "input:tensor", input)
     return int_or_fail(out)
 
 
@@ -15890,7 +15927,7 @@ def tensor_dtype(input):
     try:
         out = lib.py_tensor_dtype(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dtype", "input:tensor", input) from None
+        return otherwise(error, tensor_dtype, "dtype", "input:tensor", input)
     if not out:
         raise fail()
     return DTYPE.value(out)
@@ -15901,7 +15938,7 @@ def tensor_device(input):
     try:
         out = lib.py_tensor_device(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "device", "input:tensor", input) from None
+        return otherwise(error, tensor_device, "device", "input:tensor", input)
     return device_from(out)
 
 
@@ -15914,7 +15951,7 @@ def tensor_is_contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous
     try:
         out = lib.py_tensor_is_contiguous(input._h, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_contiguous", "input:tensor memory_format:memory_format", input, memory_format) from None
+        return otherwise(error, tensor_is_contiguous, "is_contiguous", "input:tensor memory_format:memory_format", input, memory_format)
     if out < 0:
         raise fail()
     return out != 0
@@ -15929,7 +15966,7 @@ def tensor_data_ptr(input):
     try:
         out = lib.py_tensor_data_ptr(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "data_ptr", "input:tensor", input) from None
+        return otherwise(error, tensor_data_ptr, "data_ptr", "input:tensor", input)
     if out < 0:
         raise fail()
     return out
@@ -15944,7 +15981,7 @@ def tensor_is_set_to(input, other):
     try:
         out = lib.py_tensor_is_set_to(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_set_to", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, tensor_is_set_to, "is_set_to", "input:tensor other:tensor", input, other)
     if out < 0:
         raise fail()
     return out != 0
@@ -15959,7 +15996,7 @@ def tensor_is_same(input, other):
     try:
         out = lib.py_tensor_is_same(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_same", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, tensor_is_same, "is_same", "input:tensor other:tensor", input, other)
     if out < 0:
         raise fail()
     return out != 0
@@ -15974,7 +16011,7 @@ def tensor_base(input):
     try:
         out = lib.py_tensor_base(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "base", "input:tensor", input) from None
+        return otherwise(error, tensor_base, "base", "input:tensor", input)
     if out > 1:
         return wrap(out)
     if out:
@@ -15987,7 +16024,7 @@ def tensor_version(input):
     try:
         out = lib.py_tensor_version(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "version", "input:tensor", input) from None
+        return otherwise(error, tensor_version, "version", "input:tensor", input)
     return int_or_fail(out)
 
 
@@ -15997,7 +16034,7 @@ def tensor_item(input):
         out = ffi_new(SCALAR_OUT)
         status = lib.py_tensor_item(input._h, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "item", "input:tensor", input) from None
+        return otherwise(error, tensor_item, "item", "input:tensor", input)
     if status:
         raise fail()
     return scalar_from(out)
@@ -16008,7 +16045,7 @@ def tensor_to_string(input):
     try:
         out = lib.py_tensor_to_string(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "to_string", "input:tensor", input) from None
+        return otherwise(error, tensor_to_string, "to_string", "input:tensor", input)
     return take_text(out)
 
 
@@ -16025,7 +16062,7 @@ def set_print_options(precision=4, threshold=1000, edge_items=3, line_width=80, 
     try:
         status = lib.py_set_print_options(precision, threshold, edge_items, line_width, -1 if sci_mode is None else sci_mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_print_options", "precision:i64 threshold:i64 edge_items:i64 line_width:i64 sci_mode:bool?", precision, threshold, edge_items, line_width, sci_mode) from None
+        return otherwise(error, set_print_options, "set_print_options", "precision:i64 threshold:i64 edge_items:i64 line_width:i64 sci_mode:bool?", precision, threshold, edge_items, line_width, sci_mode)
     if status:
         raise fail()
 
@@ -16035,7 +16072,7 @@ def tensor_requires_grad(input):
     try:
         out = lib.py_tensor_requires_grad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "requires_grad", "input:tensor", input) from None
+        return otherwise(error, tensor_requires_grad, "requires_grad", "input:tensor", input)
     if out < 0:
         raise fail()
     return out != 0
@@ -16050,7 +16087,7 @@ def tensor_requires_grad_(input, requires_grad=True):
     try:
         status = lib.py_tensor_requires_grad_(input._h, requires_grad)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "requires_grad_", "input:tensor requires_grad:bool", input, requires_grad) from None
+        return otherwise(error, tensor_requires_grad_, "requires_grad_", "input:tensor requires_grad:bool", input, requires_grad)
     if status:
         raise fail()
     return input
@@ -16061,7 +16098,7 @@ def tensor_is_leaf(input):
     try:
         out = lib.py_tensor_is_leaf(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_leaf", "input:tensor", input) from None
+        return otherwise(error, tensor_is_leaf, "is_leaf", "input:tensor", input)
     if out < 0:
         raise fail()
     return out != 0
@@ -16076,7 +16113,7 @@ def tensor_grad(input):
     try:
         out = lib.py_tensor_grad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "grad", "input:tensor", input) from None
+        return otherwise(error, tensor_grad, "grad", "input:tensor", input)
     if out > 1:
         return wrap(out)
     if out:
@@ -16093,7 +16130,7 @@ def tensor_set_grad(input, grad=None):
     try:
         status = lib.py_tensor_set_grad(input._h, 0 if grad is None else grad._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_grad", "input:tensor grad:tensor?", input, grad) from None
+        return otherwise(error, tensor_set_grad, "set_grad", "input:tensor grad:tensor?", input, grad)
     if status:
         raise fail()
 
@@ -16103,7 +16140,7 @@ def tensor_retain_grad(input):
     try:
         status = lib.py_tensor_retain_grad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "retain_grad", "input:tensor", input) from None
+        return otherwise(error, tensor_retain_grad, "retain_grad", "input:tensor", input)
     if status:
         raise fail()
 
@@ -16113,7 +16150,7 @@ def tensor_retains_grad(input):
     try:
         out = lib.py_tensor_retains_grad(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "retains_grad", "input:tensor", input) from None
+        return otherwise(error, tensor_retains_grad, "retains_grad", "input:tensor", input)
     if out < 0:
         raise fail()
     return out != 0
@@ -16128,7 +16165,7 @@ def tensor_node(input):
     try:
         out = lib.py_tensor_node(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "node", "input:tensor", input) from None
+        return otherwise(error, tensor_node, "node", "input:tensor", input)
     return Node.own(out)
 
 
@@ -16137,7 +16174,7 @@ def tensor_output_nr(input):
     try:
         out = lib.py_tensor_output_nr(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "output_nr", "input:tensor", input) from None
+        return otherwise(error, tensor_output_nr, "output_nr", "input:tensor", input)
     return int_or_fail(out)
 
 
@@ -16150,7 +16187,7 @@ def tensor_grad_fn_name(input):
     try:
         out = lib.py_tensor_grad_fn_name(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "grad_fn_name", "input:tensor", input) from None
+        return otherwise(error, tensor_grad_fn_name, "grad_fn_name", "input:tensor", input)
     return take_text(out)
 
 
@@ -16161,7 +16198,7 @@ def tensor_data(input):
     try:
         out = lib.py_tensor_data(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "data", "input:tensor", input) from None
+        return otherwise(error, tensor_data, "data", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -16175,7 +16212,7 @@ def tensor_set_data(input, data):
     try:
         status = lib.py_tensor_set_data(input._h, data._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_data", "input:tensor data:tensor", input, data) from None
+        return otherwise(error, tensor_set_data, "set_data", "input:tensor data:tensor", input, data)
     if status:
         raise fail()
 
@@ -16189,7 +16226,7 @@ def build_info():
     try:
         out = lib.py_build_info()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "build_info", "") from None
+        return otherwise(error, build_info, "build_info", "")
     return take_text(out)
 
 
@@ -16203,7 +16240,7 @@ def tensor_list_new(tensors):
         tensors_c = optional_handle_list(tensors)
         out = lib.py_tensor_list_new(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensor_list_new", "tensors:tensor?[]", tensors) from None
+        return otherwise(error, tensor_list_new, "tensor_list_new", "tensors:tensor?[]", tensors)
     return TensorList.own(out)
 
 
@@ -16212,7 +16249,7 @@ def is_grad_enabled():
     try:
         out = lib.py_is_grad_enabled()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_grad_enabled", "") from None
+        return otherwise(error, is_grad_enabled, "is_grad_enabled", "")
     if out < 0:
         raise fail()
     return out != 0
@@ -16227,7 +16264,7 @@ def set_grad_enabled(mode):
     try:
         status = lib.py_set_grad_enabled(mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_grad_enabled", "mode:bool", mode) from None
+        return otherwise(error, set_grad_enabled, "set_grad_enabled", "mode:bool", mode)
     if status:
         raise fail()
 
@@ -16237,7 +16274,7 @@ def is_anomaly_enabled():
     try:
         out = lib.py_is_anomaly_enabled()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "is_anomaly_enabled", "") from None
+        return otherwise(error, is_anomaly_enabled, "is_anomaly_enabled", "")
     if out < 0:
         raise fail()
     return out != 0
@@ -16252,7 +16289,7 @@ def set_detect_anomaly(mode):
     try:
         status = lib.py_set_detect_anomaly(mode)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_detect_anomaly", "mode:bool", mode) from None
+        return otherwise(error, set_detect_anomaly, "set_detect_anomaly", "mode:bool", mode)
     if status:
         raise fail()
 
@@ -16262,7 +16299,7 @@ def get_default_dtype():
     try:
         out = lib.py_get_default_dtype()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "get_default_dtype", "") from None
+        return otherwise(error, get_default_dtype, "get_default_dtype", "")
     if not out:
         raise fail()
     return DTYPE.value(out)
@@ -16277,7 +16314,7 @@ def set_default_dtype(d):
     try:
         status = lib.py_set_default_dtype(DTYPE[d])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_default_dtype", "d:dtype", d) from None
+        return otherwise(error, set_default_dtype, "set_default_dtype", "d:dtype", d)
     if status:
         raise fail()
 
@@ -16287,7 +16324,7 @@ def get_default_device():
     try:
         out = lib.py_get_default_device()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "get_default_device", "") from None
+        return otherwise(error, get_default_device, "get_default_device", "")
     return device_from(out)
 
 
@@ -16302,7 +16339,7 @@ def set_default_device(device):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_set_default_device(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_default_device", "device:device", device) from None
+        return otherwise(error, set_default_device, "set_default_device", "device:device", device)
     if status:
         raise fail()
 
@@ -16317,7 +16354,7 @@ def device_is_available(device):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = lib.py_device_is_available(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "device_is_available", "device:device", device) from None
+        return otherwise(error, device_is_available, "device_is_available", "device:device", device)
     if out < 0:
         raise fail()
     return out != 0
@@ -16328,7 +16365,7 @@ def get_num_threads():
     try:
         out = lib.py_get_num_threads()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "get_num_threads", "") from None
+        return otherwise(error, get_num_threads, "get_num_threads", "")
     return int_or_fail(out)
 
 
@@ -16341,7 +16378,7 @@ def set_num_threads(n):
     try:
         status = lib.py_set_num_threads(n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_num_threads", "n:i64", n) from None
+        return otherwise(error, set_num_threads, "set_num_threads", "n:i64", n)
     if status:
         raise fail()
 
@@ -16361,7 +16398,7 @@ def memory_stats(device=None):
         out = ffi_new("int64_t[3]")
         status = lib.py_memory_stats(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "memory_stats", "device:device?", device) from None
+        return otherwise(error, memory_stats, "memory_stats", "device:device?", device)
     if status:
         raise fail()
     return memory_stats_result((out[0], out[1], out[2]))
@@ -16377,7 +16414,7 @@ def set_log(log):
         log_c = keep(log)
         status = lib.py_set_log(log_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_log", "log:callback?", log) from None
+        return otherwise(error, set_log, "set_log", "log:callback?", log)
     if status:
         raise fail()
 
@@ -16393,7 +16430,7 @@ def set_memory_hook(hook):
         hook_c = keep(hook)
         status = lib.py_set_memory_hook(hook_c)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "set_memory_hook", "hook:callback", hook) from None
+        return otherwise(error, set_memory_hook, "set_memory_hook", "hook:callback", hook)
     if status:
         raise fail()
 
@@ -16403,7 +16440,7 @@ def remove_memory_hook():
     try:
         status = lib.py_remove_memory_hook()
     except BAD_ARGUMENTS as error:
-        raise complain(error, "remove_memory_hook", "") from None
+        return otherwise(error, remove_memory_hook, "remove_memory_hook", "")
     if status:
         raise fail()
 
@@ -16418,7 +16455,7 @@ def empty_cache(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_empty_cache(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "empty_cache", "device:device?", device) from None
+        return otherwise(error, empty_cache, "empty_cache", "device:device?", device)
     if status:
         raise fail()
 
@@ -16434,7 +16471,7 @@ def synchronize(device=None):
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         status = lib.py_synchronize(device_type, device_index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "synchronize", "device:device?", device) from None
+        return otherwise(error, synchronize, "synchronize", "device:device?", device)
     if status:
         raise fail()
 
@@ -16449,7 +16486,7 @@ def view(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_view(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "view", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
+        return otherwise(error, view, "view", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
 
 
@@ -16458,7 +16495,7 @@ def detach(input):
     try:
         out = lib.py_detach(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "detach", "input:tensor", input) from None
+        return otherwise(error, detach, "detach", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -16469,7 +16506,7 @@ def detach_(input):
     try:
         status = lib.py_detach_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "detach_", "input:tensor", input) from None
+        return otherwise(error, detach_, "detach_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -16484,7 +16521,7 @@ def view_as(input, other):
     try:
         out = lib.py_view_as(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "view_as", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, view_as, "view_as", "input:tensor other:tensor", input, other)
     return wrap_or(out, input)
 
 
@@ -16498,7 +16535,7 @@ def reshape(input, *args, shape=None):
         shape_c = read_sizes(args, shape)
         out = lib.py_reshape(input._h, shape_c, len(shape_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "reshape", "input:tensor shape:i64[]", input, given_sizes(args, shape)) from None
+        return otherwise(error, reshape, "reshape", "input:tensor shape:i64[]", input, given_sizes(args, shape))
     return wrap_or(out, input)
 
 
@@ -16511,7 +16548,7 @@ def reshape_as(input, other):
     try:
         out = lib.py_reshape_as(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "reshape_as", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, reshape_as, "reshape_as", "input:tensor other:tensor", input, other)
     return wrap_or(out, input)
 
 
@@ -16525,22 +16562,24 @@ def flatten(input, start_dim=0, end_dim=-1):
     try:
         out = lib.py_flatten(input._h, start_dim, end_dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "flatten", "input:tensor start_dim:i64 end_dim:i64", input, start_dim, end_dim) from None
+        return otherwise(error, flatten, "flatten", "input:tensor start_dim:i64 end_dim:i64", input, start_dim, end_dim)
     return wrap_or(out, input)
 
 
-def unflatten(input, dim, sizes):
+def unflatten(input, dim=MISSING, sizes=MISSING, *, axis=None):
     """Splits one dimension into several.
 
     Args:
         dim: The dimension; negative ones count from the end.
         sizes: The sizes that take its place; one may be -1.
     """
+    if axis is not None:
+        dim = axis
     try:
         sizes_c = shape_list(sizes)
         out = lib.py_unflatten(input._h, dim, sizes_c, len(sizes_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unflatten", "input:tensor dim:i64 sizes:i64[]", input, dim, sizes) from None
+        return otherwise(error, unflatten, "unflatten", "input:tensor dim:i64 sizes:i64[]", input, dim, sizes)
     return wrap_or(out, input)
 
 
@@ -16554,7 +16593,7 @@ def transpose(input, dim0, dim1):
     try:
         out = lib.py_transpose(input._h, dim0, dim1)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "transpose", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
+        return otherwise(error, transpose, "transpose", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     return wrap_or(out, input)
 
 
@@ -16568,7 +16607,7 @@ def transpose_(input, dim0, dim1):
     try:
         status = lib.py_transpose_(input._h, dim0, dim1)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "transpose_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
+        return otherwise(error, transpose_, "transpose_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     if status:
         raise fail()
     return input
@@ -16584,7 +16623,7 @@ def swapaxes(input, axis0, axis1):
     try:
         out = lib.py_swapaxes(input._h, axis0, axis1)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "swapaxes", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1) from None
+        return otherwise(error, swapaxes, "swapaxes", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1)
     return wrap_or(out, input)
 
 
@@ -16598,7 +16637,7 @@ def swapaxes_(input, axis0, axis1):
     try:
         status = lib.py_swapaxes_(input._h, axis0, axis1)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "swapaxes_", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1) from None
+        return otherwise(error, swapaxes_, "swapaxes_", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1)
     if status:
         raise fail()
     return input
@@ -16614,7 +16653,7 @@ def permute(input, *args, dims=None):
         dims_c = read_sizes(args, dims)
         out = lib.py_permute(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "permute", "input:tensor dims:i64[]", input, given_sizes(args, dims)) from None
+        return otherwise(error, permute, "permute", "input:tensor dims:i64[]", input, given_sizes(args, dims))
     return wrap_or(out, input)
 
 
@@ -16630,7 +16669,7 @@ def movedim(input, source, destination):
         destination_c = int_list(destination, 1)
         out = lib.py_movedim(input._h, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "movedim", "input:tensor source:i64[1] destination:i64[1]", input, source, destination) from None
+        return otherwise(error, movedim, "movedim", "input:tensor source:i64[1] destination:i64[1]", input, source, destination)
     return wrap_or(out, input)
 
 
@@ -16639,7 +16678,7 @@ def t(input):
     try:
         out = lib.py_t(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "t", "input:tensor", input) from None
+        return otherwise(error, t, "t", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -16648,7 +16687,7 @@ def t_(input):
     try:
         status = lib.py_t_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "t_", "input:tensor", input) from None
+        return otherwise(error, t_, "t_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -16666,7 +16705,7 @@ def squeeze(input, dim=None, *, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_squeeze(input._h, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "squeeze", "input:tensor dim:i64[1]?", input, dim) from None
+        return otherwise(error, squeeze, "squeeze", "input:tensor dim:i64[1]?", input, dim)
     return wrap_or(out, input)
 
 
@@ -16682,13 +16721,13 @@ def squeeze_(input, dim=None, *, axis=None):
         dim_c, dim_c_n = optional_ints(dim, 1)
         status = lib.py_squeeze_(input._h, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "squeeze_", "input:tensor dim:i64[1]?", input, dim) from None
+        return otherwise(error, squeeze_, "squeeze_", "input:tensor dim:i64[1]?", input, dim)
     if status:
         raise fail()
     return input
 
 
-def unsqueeze(input, dim=None, *, axis=None):
+def unsqueeze(input, dim=MISSING, *, axis=None):
     """Inserts a dimension of size 1.
 
     Args:
@@ -16699,11 +16738,11 @@ def unsqueeze(input, dim=None, *, axis=None):
     try:
         out = lib.py_unsqueeze(input._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unsqueeze", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, unsqueeze, "unsqueeze", "input:tensor dim:i64", input, dim)
     return wrap_or(out, input)
 
 
-def unsqueeze_(input, dim=None, *, axis=None):
+def unsqueeze_(input, dim=MISSING, *, axis=None):
     """In-place version of `unsqueeze`.
 
     Args:
@@ -16714,7 +16753,7 @@ def unsqueeze_(input, dim=None, *, axis=None):
     try:
         status = lib.py_unsqueeze_(input._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unsqueeze_", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, unsqueeze_, "unsqueeze_", "input:tensor dim:i64", input, dim)
     if status:
         raise fail()
     return input
@@ -16730,7 +16769,7 @@ def expand(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_expand(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "expand", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
+        return otherwise(error, expand, "expand", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
 
 
@@ -16743,7 +16782,7 @@ def expand_as(input, other):
     try:
         out = lib.py_expand_as(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "expand_as", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, expand_as, "expand_as", "input:tensor other:tensor", input, other)
     return wrap_or(out, input)
 
 
@@ -16757,25 +16796,27 @@ def broadcast_to(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_broadcast_to(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "broadcast_to", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
+        return otherwise(error, broadcast_to, "broadcast_to", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
 
 
-def select(input, dim, index):
+def select(input, dim=MISSING, index=MISSING, *, axis=None):
     """One slice along a dimension, which is removed.
 
     Args:
         dim: The dimension; negative ones count from the end.
         index: Which; negative ones count from the end.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_select(input._h, dim, index)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "select", "input:tensor dim:i64 index:i64", input, dim, index) from None
+        return otherwise(error, select, "select", "input:tensor dim:i64 index:i64", input, dim, index)
     return wrap_or(out, input)
 
 
-def narrow(input, dim, start, length):
+def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
     """A range along a dimension.
 
     Args:
@@ -16783,10 +16824,12 @@ def narrow(input, dim, start, length):
         start: The first index; negative ones count from the end.
         length: How many.
     """
+    if axis is not None:
+        dim = axis
     try:
         out = lib.py_narrow(input._h, dim, start, length)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "narrow", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length) from None
+        return otherwise(error, narrow, "narrow", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length)
     return wrap_or(out, input)
 
 
@@ -16805,7 +16848,7 @@ def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
     try:
         out = lib.py_slice(input._h, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "slice", "input:tensor dim:i64 start:i64? end:i64? step:i64", input, dim, start, end, step) from None
+        return otherwise(error, slice, "slice", "input:tensor dim:i64 start:i64? end:i64? step:i64", input, dim, start, end, step)
     return wrap_or(out, input)
 
 
@@ -16822,7 +16865,7 @@ def as_strided(input, size, stride, storage_offset=None):
         stride_c = shape_list(stride)
         out = lib.py_as_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "as_strided", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset) from None
+        return otherwise(error, as_strided, "as_strided", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset)
     return wrap_or(out, input)
 
 
@@ -16839,7 +16882,7 @@ def as_strided_(input, size, stride, storage_offset=None):
         stride_c = shape_list(stride)
         status = lib.py_as_strided_(input._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "as_strided_", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset) from None
+        return otherwise(error, as_strided_, "as_strided_", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset)
     if status:
         raise fail()
     return input
@@ -16857,7 +16900,7 @@ def resize_(input, *args, size=None):
         size_c = read_sizes(args, size)
         status = lib.py_resize_(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resize_", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
+        return otherwise(error, resize_, "resize_", "input:tensor size:i64[]", input, given_sizes(args, size))
     if status:
         raise fail()
     return input
@@ -16872,7 +16915,7 @@ def resize_as_(input, the_template):
     try:
         status = lib.py_resize_as_(input._h, the_template._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "resize_as_", "input:tensor the_template:tensor", input, the_template) from None
+        return otherwise(error, resize_as_, "resize_as_", "input:tensor the_template:tensor", input, the_template)
     if status:
         raise fail()
     return input
@@ -16888,7 +16931,7 @@ def view_dtype(input, dtype):
     try:
         out = lib.py_view_dtype(input._h, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "view_dtype", "input:tensor dtype:dtype", input, dtype) from None
+        return otherwise(error, view_dtype, "view_dtype", "input:tensor dtype:dtype", input, dtype)
     return wrap(out)
 
 
@@ -16904,7 +16947,7 @@ def unfold(input, dimension, size, step):
     try:
         out = lib.py_unfold(input._h, dimension, size, step)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unfold", "input:tensor dimension:i64 size:i64 step:i64", input, dimension, size, step) from None
+        return otherwise(error, unfold, "unfold", "input:tensor dimension:i64 size:i64 step:i64", input, dimension, size, step)
     return wrap_or(out, input)
 
 
@@ -16919,7 +16962,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     try:
         out = lib.py_diagonal(input._h, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2) from None
+        return otherwise(error, diagonal, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
     return wrap_or(out, input)
 
 
@@ -16935,7 +16978,7 @@ def chunk(input, chunks, dim=0, *, axis=None):
     try:
         out = lib.py_chunk(input._h, chunks, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "chunk", "input:tensor chunks:i64 dim:i64", input, chunks, dim) from None
+        return otherwise(error, chunk, "chunk", "input:tensor chunks:i64 dim:i64", input, chunks, dim)
     return take_tensors(out, (input,))
 
 
@@ -16951,7 +16994,7 @@ def split(input, split_size, dim=0, *, axis=None):
     try:
         out = lib.py_split(input._h, split_size, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "split", "input:tensor split_size:i64 dim:i64", input, split_size, dim) from None
+        return otherwise(error, split, "split", "input:tensor split_size:i64 dim:i64", input, split_size, dim)
     return take_tensors(out, (input,))
 
 
@@ -16968,7 +17011,7 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
         split_sizes_c = shape_list(split_sizes)
         out = lib.py_split_with_sizes(input._h, split_sizes_c, len(split_sizes_c), dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "split_with_sizes", "input:tensor split_sizes:i64[] dim:i64", input, split_sizes, dim) from None
+        return otherwise(error, split_with_sizes, "split_with_sizes", "input:tensor split_sizes:i64[] dim:i64", input, split_sizes, dim)
     return take_tensors(out, (input,))
 
 
@@ -16984,7 +17027,7 @@ def split_sections(input, sections, dim=0, *, axis=None):
     try:
         out = lib.py_split_sections(input._h, sections, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "tensor_split", "input:tensor sections:i64 dim:i64", input, sections, dim) from None
+        return otherwise(error, split_sections, "tensor_split", "input:tensor sections:i64 dim:i64", input, sections, dim)
     return take_tensors(out, (input,))
 
 
@@ -17001,7 +17044,7 @@ def split_at(input, indices, dim=0, *, axis=None):
         indices_c = shape_list(indices)
         out = lib.py_split_at(input._h, indices_c, len(indices_c), dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "split_at", "input:tensor indices:i64[] dim:i64", input, indices, dim) from None
+        return otherwise(error, split_at, "split_at", "input:tensor indices:i64[] dim:i64", input, indices, dim)
     return take_tensors(out, (input,))
 
 
@@ -17014,7 +17057,7 @@ def hsplit(input, sections):
     try:
         out = lib.py_hsplit(input._h, sections)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "hsplit", "input:tensor sections:i64", input, sections) from None
+        return otherwise(error, hsplit, "hsplit", "input:tensor sections:i64", input, sections)
     return take_tensors(out, (input,))
 
 
@@ -17027,7 +17070,7 @@ def vsplit(input, sections):
     try:
         out = lib.py_vsplit(input._h, sections)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "vsplit", "input:tensor sections:i64", input, sections) from None
+        return otherwise(error, vsplit, "vsplit", "input:tensor sections:i64", input, sections)
     return take_tensors(out, (input,))
 
 
@@ -17040,7 +17083,7 @@ def dsplit(input, sections):
     try:
         out = lib.py_dsplit(input._h, sections)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "dsplit", "input:tensor sections:i64", input, sections) from None
+        return otherwise(error, dsplit, "dsplit", "input:tensor sections:i64", input, sections)
     return take_tensors(out, (input,))
 
 
@@ -17049,7 +17092,7 @@ def atleast_1d(input):
     try:
         out = lib.py_atleast_1d(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atleast_1d", "input:tensor", input) from None
+        return otherwise(error, atleast_1d, "atleast_1d", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -17058,7 +17101,7 @@ def atleast_2d(input):
     try:
         out = lib.py_atleast_2d(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atleast_2d", "input:tensor", input) from None
+        return otherwise(error, atleast_2d, "atleast_2d", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -17067,7 +17110,7 @@ def atleast_3d(input):
     try:
         out = lib.py_atleast_3d(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "atleast_3d", "input:tensor", input) from None
+        return otherwise(error, atleast_3d, "atleast_3d", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -17076,7 +17119,7 @@ def ravel(input):
     try:
         out = lib.py_ravel(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ravel", "input:tensor", input) from None
+        return otherwise(error, ravel, "ravel", "input:tensor", input)
     return wrap_or(out, input)
 
 
@@ -17090,7 +17133,7 @@ def broadcast_tensors(tensors):
         tensors_c = handle_list(tensors)
         out = lib.py_broadcast_tensors(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "broadcast_tensors", "tensors:tensor[]", tensors) from None
+        return otherwise(error, broadcast_tensors, "broadcast_tensors", "tensors:tensor[]", tensors)
     return take_tensors(out, tensors)
 
 
@@ -17107,7 +17150,7 @@ def meshgrid(tensors, indexing='ij'):
         tensors_c = handle_list(tensors)
         out = lib.py_meshgrid(tensors_c, len(tensors_c), c_string(indexing))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "meshgrid", "tensors:tensor[] indexing:str", tensors, indexing) from None
+        return otherwise(error, meshgrid, "meshgrid", "tensors:tensor[] indexing:str", tensors, indexing)
     return take_tensors(out, tensors)
 
 
@@ -17122,7 +17165,7 @@ def unbind(input, dim=0, *, axis=None):
     try:
         out = lib.py_unbind(input._h, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "unbind", "input:tensor dim:i64", input, dim) from None
+        return otherwise(error, unbind, "unbind", "input:tensor dim:i64", input, dim)
     return take_tensors(out, (input,))
 
 
@@ -17141,7 +17184,7 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_cat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "cat", "tensors:tensor[] dim:i64", tensors, dim) from None
+        return otherwise(error, cat, "cat", "tensors:tensor[] dim:i64", tensors, dim)
     return wrap(out)
 
 
@@ -17160,7 +17203,7 @@ def stack(tensors, dim=0, *, axis=None, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_stack(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "stack", "tensors:tensor[] dim:i64", tensors, dim) from None
+        return otherwise(error, stack, "stack", "tensors:tensor[] dim:i64", tensors, dim)
     return wrap(out)
 
 
@@ -17174,11 +17217,11 @@ def repeat(input, *args, repeats=None):
         repeats_c = read_sizes(args, repeats)
         out = lib.py_repeat(input._h, repeats_c, len(repeats_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "repeat", "input:tensor repeats:i64[]", input, given_sizes(args, repeats)) from None
+        return otherwise(error, repeat, "repeat", "input:tensor repeats:i64[]", input, given_sizes(args, repeats))
     return wrap(out)
 
 
-def narrow_copy(input, dim, start, length, *, out=None):
+def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None, out=None):
     """A copy of a range along a dimension.
 
     Args:
@@ -17186,12 +17229,14 @@ def narrow_copy(input, dim, start, length, *, out=None):
         start: The first index; negative ones count from the end.
         length: How many.
     """
+    if axis is not None:
+        dim = axis
     if out is not None:
         return into(out, narrow_copy, input, dim, start, length)
     try:
         out = lib.py_narrow_copy(input._h, dim, start, length)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "narrow_copy", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length) from None
+        return otherwise(error, narrow_copy, "narrow_copy", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length)
     return wrap(out)
 
 
@@ -17205,7 +17250,7 @@ def sum_to_size(input, *args, size=None):
         size_c = read_sizes(args, size)
         out = lib.py_sum_to_size(input._h, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sum_to_size", "input:tensor size:i64[]", input, given_sizes(args, size)) from None
+        return otherwise(error, sum_to_size, "sum_to_size", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
 
 
@@ -17221,7 +17266,7 @@ def flip(input, *args, dims=None, out=None):
         dims_c = read_sizes(args, dims)
         out = lib.py_flip(input._h, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "flip", "input:tensor dims:i64[1]", input, given_sizes(args, dims)) from None
+        return otherwise(error, flip, "flip", "input:tensor dims:i64[1]", input, given_sizes(args, dims))
     return wrap(out)
 
 
@@ -17240,7 +17285,7 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_interpolate(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "interpolate", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum", input, size, scale_factor, mode) from None
+        return otherwise(error, interpolate, "interpolate", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum", input, size, scale_factor, mode)
     return wrap(out)
 
 
@@ -17267,7 +17312,7 @@ def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', al
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
         out = lib.py_interpolate_aligned(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "interpolate_aligned", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias) from None
+        return otherwise(error, interpolate_aligned, "interpolate_aligned", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
     return wrap(out)
 
 
@@ -17288,7 +17333,7 @@ def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corner
     try:
         out = lib.py_grid_sample(input._h, grid._h, c_string(mode), c_string(padding_mode), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "grid_sample", "input:tensor grid:tensor mode:str padding_mode:str align_corners:bool?", input, grid, mode, padding_mode, align_corners) from None
+        return otherwise(error, grid_sample, "grid_sample", "input:tensor grid:tensor mode:str padding_mode:str align_corners:bool?", input, grid, mode, padding_mode, align_corners)
     return wrap(out)
 
 
@@ -17306,7 +17351,7 @@ def affine_grid(theta, size, align_corners=None):
         size_c = shape_list(size)
         out = lib.py_affine_grid(theta._h, size_c, len(size_c), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "affine_grid", "theta:tensor size:i64[] align_corners:bool?", theta, size, align_corners) from None
+        return otherwise(error, affine_grid, "affine_grid", "theta:tensor size:i64[] align_corners:bool?", theta, size, align_corners)
     return wrap(out)
 
 
@@ -17321,7 +17366,7 @@ def ger(input, vec2, *, out=None):
     try:
         out = lib.py_ger(input._h, vec2._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "ger", "input:tensor vec2:tensor", input, vec2) from None
+        return otherwise(error, ger, "ger", "input:tensor vec2:tensor", input, vec2)
     return wrap(out)
 
 
@@ -17332,7 +17377,7 @@ def absolute(input, *, out=None):
     try:
         out = lib.py_absolute(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "absolute", "input:tensor", input) from None
+        return otherwise(error, absolute, "absolute", "input:tensor", input)
     return wrap(out)
 
 
@@ -17341,7 +17386,7 @@ def absolute_(input):
     try:
         status = lib.py_absolute_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "absolute_", "input:tensor", input) from None
+        return otherwise(error, absolute_, "absolute_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17354,7 +17399,7 @@ def negative(input, *, out=None):
     try:
         out = lib.py_negative(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "negative", "input:tensor", input) from None
+        return otherwise(error, negative, "negative", "input:tensor", input)
     return wrap(out)
 
 
@@ -17363,7 +17408,7 @@ def negative_(input):
     try:
         status = lib.py_negative_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "negative_", "input:tensor", input) from None
+        return otherwise(error, negative_, "negative_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17376,7 +17421,7 @@ def sgn(input, *, out=None):
     try:
         out = lib.py_sgn(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sgn", "input:tensor", input) from None
+        return otherwise(error, sgn, "sgn", "input:tensor", input)
     return wrap(out)
 
 
@@ -17385,7 +17430,7 @@ def sgn_(input):
     try:
         status = lib.py_sgn_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "sgn_", "input:tensor", input) from None
+        return otherwise(error, sgn_, "sgn_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17398,7 +17443,7 @@ def fix(input, *, out=None):
     try:
         out = lib.py_fix(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fix", "input:tensor", input) from None
+        return otherwise(error, fix, "fix", "input:tensor", input)
     return wrap(out)
 
 
@@ -17407,7 +17452,7 @@ def fix_(input):
     try:
         status = lib.py_fix_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "fix_", "input:tensor", input) from None
+        return otherwise(error, fix_, "fix_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17420,7 +17465,7 @@ def arcsin(input, *, out=None):
     try:
         out = lib.py_arcsin(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arcsin", "input:tensor", input) from None
+        return otherwise(error, arcsin, "arcsin", "input:tensor", input)
     return wrap(out)
 
 
@@ -17429,7 +17474,7 @@ def arcsin_(input):
     try:
         status = lib.py_arcsin_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arcsin_", "input:tensor", input) from None
+        return otherwise(error, arcsin_, "arcsin_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17442,7 +17487,7 @@ def arccos(input, *, out=None):
     try:
         out = lib.py_arccos(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arccos", "input:tensor", input) from None
+        return otherwise(error, arccos, "arccos", "input:tensor", input)
     return wrap(out)
 
 
@@ -17451,7 +17496,7 @@ def arccos_(input):
     try:
         status = lib.py_arccos_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arccos_", "input:tensor", input) from None
+        return otherwise(error, arccos_, "arccos_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17464,7 +17509,7 @@ def arctan(input, *, out=None):
     try:
         out = lib.py_arctan(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arctan", "input:tensor", input) from None
+        return otherwise(error, arctan, "arctan", "input:tensor", input)
     return wrap(out)
 
 
@@ -17473,7 +17518,7 @@ def arctan_(input):
     try:
         status = lib.py_arctan_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arctan_", "input:tensor", input) from None
+        return otherwise(error, arctan_, "arctan_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17490,7 +17535,7 @@ def arctan2(input, other, *, out=None):
     try:
         out = lib.py_arctan2(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arctan2", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, arctan2, "arctan2", "input:tensor other:tensor", input, other)
     return wrap(out)
 
 
@@ -17503,7 +17548,7 @@ def arctan2_(input, other):
     try:
         status = lib.py_arctan2_(input._h, other._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arctan2_", "input:tensor other:tensor", input, other) from None
+        return otherwise(error, arctan2_, "arctan2_", "input:tensor other:tensor", input, other)
     if status:
         raise fail()
     return input
@@ -17516,7 +17561,7 @@ def arcsinh(input, *, out=None):
     try:
         out = lib.py_arcsinh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arcsinh", "input:tensor", input) from None
+        return otherwise(error, arcsinh, "arcsinh", "input:tensor", input)
     return wrap(out)
 
 
@@ -17525,7 +17570,7 @@ def arcsinh_(input):
     try:
         status = lib.py_arcsinh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arcsinh_", "input:tensor", input) from None
+        return otherwise(error, arcsinh_, "arcsinh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17538,7 +17583,7 @@ def arccosh(input, *, out=None):
     try:
         out = lib.py_arccosh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arccosh", "input:tensor", input) from None
+        return otherwise(error, arccosh, "arccosh", "input:tensor", input)
     return wrap(out)
 
 
@@ -17547,7 +17592,7 @@ def arccosh_(input):
     try:
         status = lib.py_arccosh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arccosh_", "input:tensor", input) from None
+        return otherwise(error, arccosh_, "arccosh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17560,7 +17605,7 @@ def arctanh(input, *, out=None):
     try:
         out = lib.py_arctanh(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arctanh", "input:tensor", input) from None
+        return otherwise(error, arctanh, "arctanh", "input:tensor", input)
     return wrap(out)
 
 
@@ -17569,7 +17614,7 @@ def arctanh_(input):
     try:
         status = lib.py_arctanh_(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "arctanh_", "input:tensor", input) from None
+        return otherwise(error, arctanh_, "arctanh_", "input:tensor", input)
     if status:
         raise fail()
     return input
@@ -17591,7 +17636,7 @@ def subtract(input, other, *, alpha=1, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return subtract(number_like(input, other), other, alpha=alpha)
-        raise complain(error, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+        return otherwise(error, subtract, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha)
     return wrap(out)
 
 
@@ -17607,7 +17652,7 @@ def subtract_(input, other, *, alpha=1):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         status = lib.py_subtract_(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "subtract_", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+        return otherwise(error, subtract_, "subtract_", "input:tensor other:operand alpha:scalar", input, other, alpha)
     if status:
         raise fail()
     return input
@@ -17627,7 +17672,7 @@ def multiply(input, other, *, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return multiply(number_like(input, other), other)
-        raise complain(error, "multiply", "input:tensor other:operand", input, other) from None
+        return otherwise(error, multiply, "multiply", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -17641,7 +17686,7 @@ def multiply_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_multiply_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "multiply_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, multiply_, "multiply_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -17663,7 +17708,7 @@ def divide(input, other, *, rounding_mode=None, out=None):
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return divide(number_like(input, other), other, rounding_mode=rounding_mode)
-        raise complain(error, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
+        return otherwise(error, divide, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
     return wrap(out)
 
 
@@ -17679,7 +17724,7 @@ def divide_(input, other, *, rounding_mode=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_divide_(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
-        raise complain(error, "divide_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
+        return otherwise(error, divide_, "divide_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
     if status:
         raise fail()
     return input
@@ -17699,7 +17744,7 @@ def clip(input, min=None, max=None, *, out=None):
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
         out = lib.py_clip(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clip", "input:tensor min:operand? max:operand?", input, min, max) from None
+        return otherwise(error, clip, "clip", "input:tensor min:operand? max:operand?", input, min, max)
     return wrap(out)
 
 
@@ -17715,7 +17760,7 @@ def clip_(input, min=None, max=None):
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
         status = lib.py_clip_(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "clip_", "input:tensor min:operand? max:operand?", input, min, max) from None
+        return otherwise(error, clip_, "clip_", "input:tensor min:operand? max:operand?", input, min, max)
     if status:
         raise fail()
     return input
@@ -17733,7 +17778,7 @@ def greater(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_greater(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "greater", "input:tensor other:operand", input, other) from None
+        return otherwise(error, greater, "greater", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -17747,7 +17792,7 @@ def greater_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_greater_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "greater_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, greater_, "greater_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -17765,7 +17810,7 @@ def greater_equal(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_greater_equal(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "greater_equal", "input:tensor other:operand", input, other) from None
+        return otherwise(error, greater_equal, "greater_equal", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -17779,7 +17824,7 @@ def greater_equal_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_greater_equal_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "greater_equal_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, greater_equal_, "greater_equal_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -17797,7 +17842,7 @@ def less(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_less(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "less", "input:tensor other:operand", input, other) from None
+        return otherwise(error, less, "less", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -17811,7 +17856,7 @@ def less_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_less_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "less_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, less_, "less_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -17829,7 +17874,7 @@ def less_equal(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_less_equal(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "less_equal", "input:tensor other:operand", input, other) from None
+        return otherwise(error, less_equal, "less_equal", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -17843,7 +17888,7 @@ def less_equal_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_less_equal_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "less_equal_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, less_equal_, "less_equal_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -17861,7 +17906,7 @@ def not_equal(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_not_equal(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "not_equal", "input:tensor other:operand", input, other) from None
+        return otherwise(error, not_equal, "not_equal", "input:tensor other:operand", input, other)
     return wrap(out)
 
 
@@ -17875,7 +17920,7 @@ def not_equal_(input, other):
         other_h, other_kind, other_i, other_f = read_operand(other)
         status = lib.py_not_equal_(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "not_equal_", "input:tensor other:operand", input, other) from None
+        return otherwise(error, not_equal_, "not_equal_", "input:tensor other:operand", input, other)
     if status:
         raise fail()
     return input
@@ -17898,7 +17943,7 @@ def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
         out = lib.py_trapz(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "trapz", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim) from None
+        return otherwise(error, trapz, "trapz", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
     return wrap(out)
 
 
@@ -17917,7 +17962,7 @@ def concat(tensors, dim=0, *, axis=None, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_concat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "concat", "tensors:tensor[] dim:i64", tensors, dim) from None
+        return otherwise(error, concat, "concat", "tensors:tensor[] dim:i64", tensors, dim)
     return wrap(out)
 
 
@@ -17936,7 +17981,7 @@ def concatenate(tensors, dim=0, *, axis=None, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_concatenate(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "concatenate", "tensors:tensor[] dim:i64", tensors, dim) from None
+        return otherwise(error, concatenate, "concatenate", "tensors:tensor[] dim:i64", tensors, dim)
     return wrap(out)
 
 
@@ -17950,7 +17995,7 @@ def swapdims(input, dim0, dim1):
     try:
         out = lib.py_swapdims(input._h, dim0, dim1)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "swapdims", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
+        return otherwise(error, swapdims, "swapdims", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     return wrap_or(out, input)
 
 
@@ -17964,7 +18009,7 @@ def swapdims_(input, dim0, dim1):
     try:
         status = lib.py_swapdims_(input._h, dim0, dim1)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "swapdims_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
+        return otherwise(error, swapdims_, "swapdims_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     if status:
         raise fail()
     return input
@@ -17982,7 +18027,7 @@ def moveaxis(input, source, destination):
         destination_c = int_list(destination, 1)
         out = lib.py_moveaxis(input._h, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "moveaxis", "input:tensor source:i64[1] destination:i64[1]", input, source, destination) from None
+        return otherwise(error, moveaxis, "moveaxis", "input:tensor source:i64[1] destination:i64[1]", input, source, destination)
     return wrap_or(out, input)
 
 
@@ -17998,7 +18043,7 @@ def row_stack(tensors, *, out=None):
         tensors_c = handle_list(tensors)
         out = lib.py_row_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
-        raise complain(error, "row_stack", "tensors:tensor[]", tensors) from None
+        return otherwise(error, row_stack, "row_stack", "tensors:tensor[]", tensors)
     return wrap(out)
 
 
@@ -18009,7 +18054,7 @@ def argwhere(input, *, out=None):
     try:
         out = lib.py_argwhere(input._h)
     except BAD_ARGUMENTS as error:
-        raise complain(error, "argwhere", "input:tensor", input) from None
+        return otherwise(error, argwhere, "argwhere", "input:tensor", input)
     return wrap(out)
 
 
@@ -19312,6 +19357,8 @@ class Hook(Handle):
             raise fail()
 
 
+ELEMENTWISE = frozenset("neg neg_ abs abs_ sign sign_ floor floor_ ceil ceil_ round round_ trunc trunc_ exp exp_ log log_ log1p log1p_ sqrt sqrt_ rsqrt rsqrt_ square square_ reciprocal reciprocal_ sin sin_ cos cos_ tanh tanh_ erf erf_ sigmoid sigmoid_ relu relu_ leaky_relu leaky_relu_ elu elu_ softplus logsigmoid silu silu_ clamp_min clamp_min_ clamp_max clamp_max_ add add_ sub sub_ rsub mul mul_ true_divide true_divide_ maximum minimum hardsigmoid hardsigmoid_ hardswish hardswish_ hardshrink mish mish_ eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_and_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bitwise_left_shift bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ where tan tan_ asin asin_ acos acos_ atan atan_ sinh sinh_ cosh cosh_ asinh asinh_ acosh acosh_ atanh atanh_ atan2 atan2_ hypot hypot_ sinc sinc_ expm1 expm1_ exp2 exp2_ log2 log2_ log10 log10_ xlogy xlogy_ logaddexp logaddexp2 ldexp ldexp_ frac frac_ signbit copysign copysign_ gcd gcd_ lcm lcm_ fmax fmin erfc erfc_ erfcx erfinv erfinv_ ndtri lgamma lgamma_ digamma digamma_ zeta".split())
+MAKERS = frozenset("scaled_dot_product_attention multi_head_attention_forward autograd_grad custom_function conv1d conv1d_padding conv_transpose1d conv2d conv2d_padding conv_transpose2d conv3d conv3d_padding conv_transpose3d empty empty_strided new_empty_strided zeros ones full arange linspace logspace eye scalar_tensor empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full from_numbers from_bools from_ints clone read_idx archive_bytes load_npy linalg_cholesky linalg_cholesky_ex cholesky cholesky_solve cholesky_inverse linalg_lu_factor linalg_lu_factor_ex linalg_lu lu_unpack linalg_lu_solve lu_solve linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_inv inverse linalg_inv_ex linalg_det det linalg_slogdet slogdet logdet linalg_qr geqrf linalg_householder_product orgqr ormqr linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals svd linalg_pinv linalg_matrix_rank linalg_lstsq linalg_cond linalg_cond_named linalg_matrix_exp matrix_exp linalg_tensorinv linalg_tensorsolve rotary_embedding sinusoidal_embedding top_k_top_p_filtering sample_logits amp_unscale_ index index_put index_select index_add gather scatter scatter_add scatter_reduce index_reduce index_fill index_copy masked_scatter take take_along_dim put nonzero_static masked_select nonzero one_hot tril triu segment_reduce matmul mm bmm baddbmm addbmm mv addmv vdot dot addmm outer addr inner cross kron einsum tensordot tensordot_dims bilinear linalg_matmul matrix_power linalg_multi_dot chain_matmul trace linalg_cross linalg_vecdot linalg_vector_norm linalg_matrix_norm nuclear_norm linalg_norm cosine_similarity pairwise_distance dist cdist pdist renorm vander linalg_vander mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss soft_margin_loss hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss ctc_loss cross_entropy linear_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits linear linear_activation batch_norm batch_norm_relu layer_norm rms_norm group_norm instance_norm local_response_norm softmax log_softmax rrelu gumbel_softmax embedding embedding_bag fake_quantize_per_tensor_affine fake_quantize_per_channel_affine clip_grad_norm_ neg abs sign floor ceil round trunc exp log log1p sqrt rsqrt square reciprocal sin cos tanh erf sigmoid relu leaky_relu elu softplus logsigmoid silu gelu clamp_min clamp_max clamp add sub rsub mul true_divide div floor_divide remainder pow maximum minimum hardtanh relu6 hardsigmoid hardswish hardshrink softshrink tanhshrink threshold softsign selu celu mish glu prelu softmin eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift bitwise_not where masked_fill tan asin acos atan sinh cosh asinh acosh atanh atan2 hypot sinc deg2rad rad2deg expm1 exp2 log2 log10 logit xlogy logaddexp logaddexp2 float_power ldexp frac round_decimals signbit copysign fmod gcd lcm heaviside fmax fmin nan_to_num isposinf isneginf isreal lerp addcmul addcdiv max_pool1d max_pool1d_with_indices avg_pool1d max_pool2d max_pool2d_with_indices avg_pool2d max_pool3d max_pool3d_with_indices avg_pool3d adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices lp_pool1d max_unpool1d adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices lp_pool2d max_unpool2d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices lp_pool3d max_unpool3d fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices rand randn randint randperm rand_like randn_like randint_like bernoulli bernoulli_p multinomial poisson binomial stochastic_round lstm lstm_packed gru gru_packed rnn_tanh rnn_tanh_packed rnn_relu rnn_relu_packed lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell sum mean nansum nanmean count_nonzero prod max max_dim min min_dim amax amin aminmax argmax argmin var std var_mean std_mean cov corrcoef norm any all logsumexp cumsum cumprod logcumsumexp diff gradient gradient_at trapezoid cumulative_trapezoid isclose pad constant_pad_nd roll rot90 fliplr flipud tile repeat_interleave diag diag_embed diagflat block_diag hstack vstack dstack column_stack unravel_index combinations tril_indices triu_indices select_scatter slice_scatter diagonal_scatter as_strided_scatter im2col fold pixel_shuffle pixel_unshuffle channel_shuffle sort argsort msort topk kthvalue median median_dim nanmedian nanmedian_dim mode quantile nanquantile cummax cummin unique unique_consecutive searchsorted bucketize isin bincount histc histogram erfc erfcx erfinv ndtri ndtr log_ndtr lgamma digamma zeta polygamma mvlgamma i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai igamma gammainc igammac gammaincc chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p entr xlog1py frexp nextafter view_dtype cat stack repeat narrow_copy flip interpolate interpolate_aligned grid_sample affine_grid ger absolute negative sgn fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh subtract multiply divide clip greater greater_equal less less_equal not_equal trapz concat concatenate row_stack argwhere".split())
 multi_head_attention_forward_result = result_type("multi_head_attention_forward", "output weights")
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")

@@ -4,6 +4,7 @@ the generated function in `_ops.py`."""
 from __future__ import annotations
 
 from . import _checked, _ops, _types
+from ._complaints import MISSING
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
 from ._out import into
@@ -61,8 +62,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 def bernoulli_(input, p=0.5, *, generator=None):
     """In place: 1 with probability p, a number or a tensor; else 0."""
-    of_tensor = isinstance(p, TensorBase)
-    fill = _ops.bernoulli_tensor_ if of_tensor else _ops.bernoulli_
+    fill = _ops.bernoulli_tensor_ if isinstance(p, TensorBase) else _ops.bernoulli_
     return fill(input, p, generator=generator)
 
 
@@ -96,8 +96,7 @@ def uniform_(input, *bounds, generator=None, **named):
 
 def resize_(input, *sizes, size=None, memory_format=None):
     """Gives the tensor another shape, row-major or in the order that `memory_format` names."""
-    _ops.resize_(input, *sizes, size=size)
-    return _ordered(input, memory_format)
+    return _ordered(_ops.resize_(input, *sizes, size=size), memory_format)
 
 
 def resize_as_(input, the_template, *, memory_format=None):
@@ -374,8 +373,9 @@ def tensordot(a, b, dims=2, out=None):
     return _ops.tensordot(a, b, int(dims))
 
 
-def gradient(input, *, spacing=None, dim=None, edge_order=1):
+def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
     """Estimates of the derivatives along dimensions; spacing is a number, numbers or coordinates."""
+    dim = dim if axis is None else axis
     if spacing is not None and isinstance(spacing, (list, tuple)):
         if any(isinstance(part, TensorBase) for part in spacing):
             return tuple(_ops.gradient_at(input, spacing, dim=dim, edge_order=edge_order))
@@ -416,23 +416,24 @@ def nonzero(input, *, as_tuple=False, out=None):
     return _ops.unbind(_ops.nonzero(input if input.ndim else _ops.unsqueeze(input, 0)), 1)
 
 
-def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
-    """scatter(input, dim, index, src) and scatter(input, dim, index, value=number); with reduce
-    "add" or "multiply"."""
+def scatter(
+    input, dim=MISSING, index=MISSING, src=None, *, value=None, reduce=None, axis=None, out=None
+):
+    """scatter(input, dim, index, src), or value=number for src; with reduce "add" or "multiply"."""
     src = value if src is None else src
     if reduce is None:
-        return _ops.scatter(input, dim, index, src, out=out)
+        return _ops.scatter(input, dim, index, src, axis=axis, out=out)
     src, reduce = _scattered(input, index, src, reduce)
-    return _ops.scatter_reduce(input, dim, index, src, reduce, out=out)
+    return _ops.scatter_reduce(input, dim, index, src, reduce, axis=axis, out=out)
 
 
-def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
+def scatter_(input, dim=MISSING, index=MISSING, src=None, *, value=None, reduce=None, axis=None):
     """In-place version of scatter."""
     src = value if src is None else src
     if reduce is None:
-        return _ops.scatter_(input, dim, index, src)
+        return _ops.scatter_(input, dim, index, src, axis=axis)
     src, reduce = _scattered(input, index, src, reduce)
-    return _ops.scatter_reduce_(input, dim, index, src, reduce)
+    return _ops.scatter_reduce_(input, dim, index, src, reduce, axis=axis)
 
 
 def _scattered(input, index, src, reduce) -> tuple:
@@ -558,9 +559,8 @@ def atleast_3d(*tensors):
 
 
 def _each(function, tensors):
-    if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
-        return function(tensors[0])
-    return tuple(map(function, _listed(tensors)))
+    is_one = len(tensors) == 1 and isinstance(tensors[0], TensorBase)
+    return function(tensors[0]) if is_one else tuple(map(function, _listed(tensors)))
 
 
 def roll(input, shifts, dims=None, *, out=None):

@@ -18,16 +18,16 @@ class _Parts(Function):
         return _ops.cat(grads, ctx.dim), None
 
 
-def unsafe_split(input, split_size, dim=0) -> tuple:
+def unsafe_split(input, split_size, dim=0, *, axis=None) -> tuple:
     """split, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
-    return _Parts.apply(input, lambda x: x.split(split_size, dim))
+    return _Parts.apply(input, lambda x: x.split(split_size, dim, axis=axis))
 
 
-def unsafe_chunk(input, chunks, dim=0) -> tuple:
+def unsafe_chunk(input, chunks, dim=0, *, axis=None) -> tuple:
     """chunk, into what counts as no views: parts may be written where nobody looks at the whole afterwards."""
-    return _Parts.apply(input, lambda x: x.chunk(chunks, dim))
+    return _Parts.apply(input, lambda x: x.chunk(chunks, dim, axis=axis))
 
 
-def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple:
+def unsafe_split_with_sizes(input, split_sizes, dim=0, *, axis=None) -> tuple:
     """split into these sizes, into what counts as no views."""
-    return _Parts.apply(input, lambda x: x.split(list(split_sizes), dim))
+    return _Parts.apply(input, lambda x: x.split(list(split_sizes), dim, axis=axis))

@@ -18,7 +18,7 @@ from . import _enums
 from ._native import ffi, lib
 from ._numpy import is_number
 from ._tensor_type import Callback, TensorBase, on_collection, wrap, wrap_or
-from ._types import DTYPE, MEMORY_FORMAT, device, layout
+from ._types import device, layout
 
 NULL = ffi.NULL
 ffi_new = ffi.new
@@ -95,12 +95,10 @@ def on_callback_error(kind, error, traceback) -> None:
     lib.dt_error_set(CALLBACK_FAILED, f"{kind.__name__}: {error}".encode())
 
 
-# What wrong arguments raise on the way to C; `complain` says which argument it was.
-BAD_ARGUMENTS = (AttributeError, TypeError, ValueError, OverflowError)
+# ---- numbers and operands
 
 _NUMBER = (int, float)
-_SEQUENCE = (list, tuple)
-_HEAP_TYPE = 1 << 9  # of a type's flags: a class statement made it
+SEQUENCE = (list, tuple)
 
 
 def is_index(x) -> bool:
@@ -118,116 +116,6 @@ def is_scalar(x) -> bool:
     if isinstance(x, TensorBase):
         return not x.ndim and not x.requires_grad
     return is_plain(x)
-
-
-def is_device(x) -> bool:
-    return isinstance(x, (device, str, int)) and not isinstance(x, bool)
-
-
-_EXPECTED = {
-    "tensor": ("Tensor", lambda v: isinstance(v, TensorBase)),
-    "tensor[]": (
-        "tuple of Tensors",
-        lambda v: isinstance(v, _SEQUENCE) and all(isinstance(t, TensorBase) for t in v),
-    ),
-    "operand": ("Tensor or number", lambda v: isinstance(v, TensorBase) or is_scalar(v)),
-    "scalar": ("Number", is_scalar),
-    "i64": ("int", is_index),
-    "f64": ("float", is_scalar),
-    "bool": ("bool", lambda v: isinstance(v, bool)),
-    "str": ("str", lambda v: isinstance(v, str)),
-    "enum": ("str", lambda v: isinstance(v, str)),
-    "dtype": ("torch.dtype", lambda v: v in DTYPE),
-    "memory_format": ("torch.memory_format", lambda v: v in MEMORY_FORMAT),
-    "device": ("torch.device", is_device),
-    "path": ("str, bytes or os.PathLike", lambda v: isinstance(v, (str, bytes, os.PathLike))),
-    "tensor?[]": (
-        "tuple of Tensors",
-        lambda v: (
-            isinstance(v, _SEQUENCE) and all(t is None or isinstance(t, TensorBase) for t in v)
-        ),
-    ),
-    "i64[]": ("tuple of ints", lambda v: isinstance(v, _SEQUENCE) and all(map(is_index, v))),
-    "f64[]": ("tuple of floats", lambda v: isinstance(v, _SEQUENCE) and all(map(is_scalar, v))),
-    "bool[]": ("tuple of bools", lambda v: all(isinstance(x, int) for x in v)),
-    "str[]": ("tuple of strs", lambda v: all(isinstance(s, str) for s in v)),
-    "callback": ("a function", callable),
-    "handle": ("an object of dumbtorch", lambda v: isinstance(v, Handle)),
-}
-
-
-def _fits(kind: str, value) -> bool:
-    if kind.endswith("?") and value is None:
-        return True
-    kind = kind.rstrip("?")
-    if kind.endswith("[1]") and _fits(kind[:-3], value):
-        return True
-    kind = kind.replace("[1]", "[]")
-    _, good = _EXPECTED.get(kind, ("", lambda v: True))
-    try:
-        return good(value)
-    except TypeError:
-        return False
-
-
-def complain(error: Exception, function: str, kinds: str, *values) -> Exception:
-    """PyTorch's sentence about the first argument that does not fit; the error itself if all do.
-
-    kinds: "input:tensor dim:i64[]?", one word for each value. One number may stand for those of a list [1].
-    """
-    if isinstance(error, OverflowError):
-        return _overflow(function, kinds, values)
-    for position, (word, value) in enumerate(zip(kinds.split(), values, strict=True), 1):
-        name, _, kind = word.partition(":")
-        if not _fits(kind, value):
-            if kind.startswith("enum") and isinstance(error, ValueError):
-                break  # it was looked up, and lists the names that there are
-            place = f"argument '{name}' (position {position})"
-            return TypeError(f"{function}(): {place} must be {_wanted(kind, value)}")
-    return error
-
-
-def _overflow(function: str, kinds: str, values: tuple) -> Exception:
-    """An integer beyond 64 bits: one to compute with, or one that says where or how many."""
-    for word, value in zip(kinds.split(), values, strict=True):
-        kind = word.partition(":")[2].rstrip("?")
-        if kind in ("scalar", "operand") and _is_beyond(value):
-            return OverflowError(f"{function}(): int too big to convert")
-        if kind.startswith("i64["):
-            for i, n in enumerate(value if isinstance(value, _SEQUENCE) else (), 1):
-                if _is_beyond(n):
-                    place = f"argument '{word.partition(':')[0]}' failed to unpack the object at pos {i}"
-                    return TypeError(
-                        f'{function}(): {place} with error "Overflow when unpacking long long"'
-                    )
-    return ValueError(f"{function}(): Overflow when unpacking long long")
-
-
-def _is_beyond(n) -> bool:
-    return isinstance(n, int) and not -(1 << 63) <= n < 1 << 63
-
-
-def _type_name(value) -> str:
-    """The name that PyTorch has for the type: Python's for its own and those of classes, others with their module."""
-    cls, module = type(value), type(value).__module__
-    if module == device.__module__:
-        return f"torch.{cls.__name__}"
-    is_class = cls.__flags__ & _HEAP_TYPE
-    return cls.__name__ if is_class or module == "builtins" else f"{module}.{cls.__name__}"
-
-
-def _wanted(kind: str, value) -> str:
-    """ "int, not str", "tuple of ints, but found element of type str at pos 1"."""
-    expected, _ = _EXPECTED[kind.rstrip("?").replace("[1]", "[]")]
-    if "[" in kind and isinstance(value, _SEQUENCE):
-        one = kind.partition("[")[0]
-        for i, entry in enumerate(value):
-            if not _fits(one, entry):
-                return f"{expected}, but found element of type {_type_name(entry)} at pos {i}"
-    return f"{expected}, not {_type_name(value)}"
-
-
-# ---- numbers and operands
 
 
 def read_scalar(x) -> tuple[int, int, float]:
@@ -333,7 +221,7 @@ def given_sizes(args: tuple, given):
 
 def shape_list(x) -> tuple | list:
     """A list of integers, of which the first is looked at, as in PyTorch."""
-    if not isinstance(x, _SEQUENCE):
+    if not isinstance(x, SEQUENCE):
         raise TypeError("expected a list or tuple of ints")
     if not x or x[0].__class__ is int:
         return x
@@ -391,7 +279,7 @@ def optional_floats(x, count: int):
         return NULL, -1
     if count and is_plain(x):
         return (x,) * count, count
-    if not isinstance(x, _SEQUENCE):
+    if not isinstance(x, SEQUENCE):
         raise TypeError("expected a list or tuple of floats")
     return x, len(x)
 
@@ -406,7 +294,7 @@ def optional_handle_list(tensors) -> list[int]:
 
 def _held(tensors):
     """A generator, or a tensor's rows, would be gone before the library looks at the handles."""
-    if not isinstance(tensors, _SEQUENCE):
+    if not isinstance(tensors, SEQUENCE):
         raise TypeError("expected a list or tuple of tensors")
     return tensors
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from . import _indexing, _numpy, _ops, _overloads
+from ._complaints import StandIn
 from ._native import lib
 from ._runtime import check, device_at, fail, number_like, placed, wrap
 from ._tensor_names import TensorNames
@@ -488,6 +489,8 @@ _SWAPPED = {"add": _ops.add, "mul": _ops.mul, "sub": _ops.rsub}
 
 def _operate(name: str, a, b):
     """An operator whose operands are not both tensors or Python numbers in the usual order."""
+    if isinstance(b, StandIn) and name in _INPLACE:
+        return _FUNCTIONS[name](a, b)  # Python would take the operator that makes a tensor
     if isinstance(a, TensorBase):
         other, function = _plain(b), _FUNCTIONS.get(name)
         is_number = other is not None and not isinstance(other, TensorBase)
@@ -535,11 +538,13 @@ def _meet(name: str, a, b) -> tuple:
     return _ops.to(a, dtype=kind), _ops.to(b, dtype=kind)
 
 
-def _size(x, dim=None):
+def _size(x, dim=None, *, axis=None):
+    dim = dim if axis is None else axis
     return x.shape if dim is None else _ops.tensor_size(x, dim)
 
 
-def _stride(x, dim=None):
+def _stride(x, dim=None, *, axis=None):
+    dim = dim if axis is None else axis
     return x.stride() if dim is None else x.stride()[dim]
 
 

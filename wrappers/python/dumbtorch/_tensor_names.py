@@ -169,23 +169,23 @@ class TensorNames(TensorBase):
         other itself."""
         return other.detach() if assign else self.copy_(other).detach()
 
-    def unsafe_split(self, split_size, dim=0) -> tuple:
+    def unsafe_split(self, split_size, dim=0, *, axis=None) -> tuple:
         """split into what counts as no views."""
         from ._parts import unsafe_split  # which needs tensors
 
-        return unsafe_split(self, split_size, dim)
+        return unsafe_split(self, split_size, dim, axis=axis)
 
-    def unsafe_split_with_sizes(self, split_sizes, dim=0) -> tuple:
+    def unsafe_split_with_sizes(self, split_sizes, dim=0, *, axis=None) -> tuple:
         """split into these sizes, into what counts as no views."""
         from ._parts import unsafe_split_with_sizes
 
-        return unsafe_split_with_sizes(self, split_sizes, dim)
+        return unsafe_split_with_sizes(self, split_sizes, dim, axis=axis)
 
-    def unsafe_chunk(self, chunks, dim=0) -> tuple:
+    def unsafe_chunk(self, chunks, dim=0, *, axis=None) -> tuple:
         """chunk into what counts as no views."""
         from ._parts import unsafe_chunk
 
-        return unsafe_chunk(self, chunks, dim)
+        return unsafe_chunk(self, chunks, dim, axis=axis)
 
     def conj_physical_(self):
         """The tensor: its numbers are real."""

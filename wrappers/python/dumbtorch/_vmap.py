@@ -6,14 +6,20 @@ import functools
 
 from . import _ops
 from ._tensor_type import TensorBase
+from ._types import contiguous_format
 from .utils._pytree import describe, tree_flatten, tree_structure, tree_unflatten
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=None):
     """The function that calls func for each entry of a batch, and stacks what it gives.
 
-    It is a loop: right for every function, and no faster than one. in_dims says which dimension of each
-    argument counts the entries, None that all share it; out_dims, where they are in the results.
+    func is called once, with tensors that stand for those of each entry, as long as the functions that it calls can
+    do with them (_batch_rules.py). Where they cannot, where it looks at elements that are not the same in all entries,
+    and with random numbers, it is called in a loop, which is right for every function; what it does besides is done
+    again.
+
+    in_dims says which dimension of each argument counts the entries, None that all share it; out_dims, where they are
+    in the results. chunk_size has no effect.
     randomness: "same" gives each entry the same random numbers, "different" others, "error" refuses them.
     """
     check_randomness(randomness)
@@ -28,17 +34,46 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
         shared = [x for x, d in zip(leaves, dims) if d is None and isinstance(x, TensorBase)]
         versions = [x._version for x in shared]
         devices = {str(x.device) for x in leaves if isinstance(x, TensorBase)} | {"cpu"}
-        rows = [
-            func(*tree_unflatten(row, shape), **kwargs)
-            for row in _with_randomness(randomness, _rows(leaves, dims, size), devices)
-        ]
+
+        def of_row(row):
+            return func(*tree_unflatten(row, shape), **kwargs)
+
+        out = None
+        if randomness == "error" and size:
+            out = _at_once(name, of_row, leaves, dims, size, out_dims, devices)
+        if out is None and [x._version for x in shared] == versions:
+            rows = [*map(of_row, _with_randomness(randomness, _rows(leaves, dims, size), devices))]
+            out = _Results(name, rows, size).stacked(out_dims)
         if [x._version for x in shared] != versions:
             raise RuntimeError(
                 "vmap: an argument that all entries share, since its in_dim is None, was written in place"
             )
-        return _Results(name, rows, size).stacked(out_dims)
+        return out
 
     return call
+
+
+def _at_once(name: str, of_row, leaves: list, dims: list, size: int, out_dims, devices: set):
+    """What one call gives with batches for the tensors of entries; None where it does not come to an end, or draws."""
+    from ._batch import Batch
+    from ._batching import EntryByEntry, running
+    from .random import all_generators
+
+    generators = all_generators(devices)
+    states = [g.get_state() for g in generators]
+    try:
+        with running.batch(size, [x for x in leaves if isinstance(x, TensorBase)]) as level:
+            row = [
+                x if d is None else Batch(_ops.movedim(x, d, 0), level)
+                for x, d in zip(leaves, dims)
+            ]
+            out = _Results(name, [of_row(row)], size).of_batch(out_dims, level)
+    except (EntryByEntry, Exception):
+        out = None
+    if all(_ops.equal(g.get_state(), s) for g, s in zip(generators, states)):
+        return out
+    _go_on(generators, states)
+    return None
 
 
 def check_randomness(randomness) -> None:
@@ -187,6 +222,34 @@ class _Results:
             ],
             tree_structure(self.rows[0]),
         )
+
+    def of_batch(self, out_dims, level: int):
+        """The same for what one call gave with batches of a level."""
+        from ._batching import running
+
+        seen = set().union(*running.given)
+        leaves, shape = tree_flatten(self.rows[0])
+        made = [
+            self.whole(dim, x, level, seen)
+            for dim, x in zip(self.dims(out_dims), leaves, strict=True)
+        ]
+        return tree_unflatten(made, shape)
+
+    def whole(self, dim, x, level: int, seen: set):
+        """The entries of a leaf, in memory that neither an argument nor another result has."""
+        from ._batching import EntryByEntry, is_batch, storage
+
+        of_level = is_batch(x) and x.level == level
+        if dim is None or not of_level:
+            if dim is None and of_level:
+                raise EntryByEntry
+            return self.leaf(dim, *(x,) * self.size)
+        moved = _ops.movedim(x.value, 0, dim)
+        is_own = not is_batch(moved) and moved._base is None and storage(moved) not in seen
+        if not is_own or not moved.is_contiguous():
+            moved = _ops.clone(moved, memory_format=contiguous_format)
+        seen.add(storage(moved))
+        return moved
 
     def dims(self, out_dims) -> list:
         """For each leaf where its entries go."""

@@ -159,8 +159,11 @@ def _fresh_tree(tree):
 
 def _fresh(x):
     """A tensor of its own that requires grad, behind x if x does."""
+    from ._batch import in_all_entries
+
     if not isinstance(x, TensorBase):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+    x = in_all_entries(x)
     return _ops.view_as(x, x) if x.requires_grad else _ops.tensor_requires_grad_(_ops.detach(x))
 
 

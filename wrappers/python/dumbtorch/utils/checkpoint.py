@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager, nullcontext
 
-from .. import _ops
+from .. import _missing, _ops
 from .._tensor_type import TensorBase
 from .._warning import warn_each
 from ..amp.autocast_mode import (
@@ -19,6 +19,8 @@ from ..autograd.function import Function, once_differentiable
 from ..autograd.grad_mode import enable_grad
 from ..random import fork_rng, get_rng_state, set_rng_state
 from ._pytree import tree_flatten, tree_unflatten
+
+__getattr__ = _missing.getattr_of(__name__)
 
 __all__ = ["checkpoint", "checkpoint_sequential", "noop_context_fn", "set_checkpoint_early_stop"]
 
