@@ -33,7 +33,6 @@ _IMPORTS = """\
 from . import _enums
 from ._native import ffi, lib
 from ._named_results import result_type
-from ._out import into
 from ._runtime import (
     BAD_ARGUMENTS,
     CALLBACKS,
@@ -84,7 +83,7 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
-from ._tensor_type import TensorBase
+from ._tensor_type import TensorBase, into
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import warn_of_sizes
 """

@@ -5,7 +5,6 @@
 from . import _enums
 from ._native import ffi, lib
 from ._named_results import result_type
-from ._out import into
 from ._runtime import (
     BAD_ARGUMENTS,
     CALLBACKS,
@@ -56,7 +55,7 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
-from ._tensor_type import TensorBase
+from ._tensor_type import TensorBase, into
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import warn_of_sizes
 
@@ -15975,6 +15974,51 @@ def tensor_base(input):
         out = lib.py_tensor_base(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "base", "input:tensor", input) from None
+    if out > 1:
+        return wrap(out)
+    if out:
+        raise fail()
+    return None
+
+
+def out_offer(place, inputs):
+    """Has a function that is called next compute its result in the memory of `place`, where
+    that is possible, and not elsewhere. `out_finish` comes after it, also after an error.
+    For wrappers whose functions take `out`.
+
+    Args:
+        place: Where the result shall be.
+        inputs: All tensors that it is computed from.
+
+    Returns:
+        Whether the function can be called now; false under autocast, which leaves results
+        that are given alone.
+    """
+    try:
+        inputs_c = handle_list(inputs)
+        out = lib.py_out_offer(place._h, inputs_c, len(inputs_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "out_offer", "place:tensor inputs:tensor[]", place, inputs) from None
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def out_finish(place, made=None):
+    """Takes an offer back, and copies the result into `place` if it is not there already.
+
+    Args:
+        place: What was offered.
+        made: What the function gave; absent if it failed.
+
+    Returns:
+        NULL, or what the caller has to write into `place`, where sizes, dtype or device
+        differ or a gradient is asked for.
+    """
+    try:
+        out = lib.py_out_finish(place._h, 0 if made is None else made._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "out_finish", "place:tensor made:tensor?", place, made) from None
     if out > 1:
         return wrap(out)
     if out:
