@@ -13,10 +13,25 @@ inline int64_t terms_for(int64_t n) {
   return n <= kSmall ? 0 : half_of(n);
 }
 
-// t @ x = x
+// t @ x = x, of what is not worth calls.
+template <class T>
+void solve_few(Strided<const T> t, bool upper, bool unit, Strided<T> x, int64_t n, int64_t cols) {
+  const int64_t begin = upper ? n - 1 : 0, step = upper ? -1 : 1;
+  for (int64_t j = 0; j < cols; ++j) {
+    for (int64_t count = 0, i = begin; count < n; ++count, i += step) {
+      T sum = x.at(i, j);
+      for (int64_t k = begin; k != i; k += step) sum -= t.at(i, k) * x.at(k, j);
+      x.at(i, j) = unit ? sum : sum / t.at(i, i);
+    }
+  }
+}
+
+// The same of any size.
 template <class T>
 void solve_triangle(const Team<T>& team, Strided<const T> t, bool upper, bool unit, Strided<T> x,
                     int64_t n, int64_t cols) {
+  constexpr int64_t kFew = 64;  // multiplications and divisions
+  if (n * n * cols <= kFew) return solve_few(t, upper, unit, x, n, cols);
   if (n <= kSmall) {
     team.each(cols, n * n, [=, &team](int64_t begin, int64_t end) {
       team.loops.substitute(
@@ -111,9 +126,7 @@ void exchange(const Team<T>& team, Strided<T> x, const int32_t* pivots, int64_t 
     for (int64_t j = first + from; j < first + to; ++j) {
       for (int64_t step = 0; step < end - begin; ++step) {
         const int64_t i = back ? end - 1 - step : begin + step;
-        const int64_t other = pivots[i] - 1;
-        if (other == i) continue;
-        swap(x.at(i, j), x.at(other, j));
+        swap(x.at(i, j), x.at(pivots[i] - 1, j));  // with itself, too: nobody foresees where
       }
     }
   });
@@ -190,8 +203,11 @@ struct Lu {
 
     static int64_t find_pivot(const T* column, int64_t n) {
       int64_t pivot = 0;
+      T most = factor::magnitude(column[0]);
       for (int64_t i = 1; i < n; ++i) {
-        if (factor::magnitude(column[i]) > factor::magnitude(column[pivot])) pivot = i;
+        const T size = factor::magnitude(column[i]);
+        pivot += (i - pivot) & -static_cast<int64_t>(size > most);  // nobody foresees which
+        most = size > most ? size : most;
       }
       return pivot;
     }
