@@ -93,7 +93,25 @@ struct Cholesky {
   }
 
  private:
+  // Few rows are not worth a call.
+  static int64_t factor_few(Strided<T> x, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+      T root = 0;
+      for (int64_t i = k; i < n; ++i) {
+        T rest = x.at(i, k);
+        for (int64_t j = 0; j < k; ++j) rest -= x.at(i, j) * x.at(k, j);
+        if (i == k) {
+          if (!(rest > 0)) return k + 1;  // NaN, too
+          root = __builtin_sqrt(rest);
+        }
+        x.at(i, k) = i == k ? root : rest / root;
+      }
+    }
+    return 0;
+  }
   static int64_t factor(const Team<T>& team, Strided<T> x, int64_t n) {
+    constexpr int64_t kFew = 12;
+    if (n <= kFew) return factor_few(x, n);
     if (n <= kSmall) return team.loops.cholesky(x, n);
     const int64_t half = half_of(n), rest = n - half;
     const int64_t failed = factor(team, x, half);
@@ -165,10 +183,12 @@ struct Lu {
     int32_t* pivots;
     int64_t failed;
 
+    static constexpr int64_t kFew = 16;
+
     // Columns [begin, end), from row `begin` on.
     void factor(int64_t begin, int64_t end) {
       constexpr int64_t kPanel = 8;
-      if (end - begin <= kPanel) return eliminate(begin, end);
+      if (end - begin <= kPanel || rows <= kFew) return eliminate(begin, end);
       const int64_t middle = begin + ceil_div(ceil_div(end - begin, 2), kPanel) * kPanel;
       factor(begin, middle);
       exchange(team, x, pivots, begin, middle, middle, end);
@@ -182,7 +202,6 @@ struct Lu {
 
     // Column by column; few rows are not worth calls.
     void eliminate(int64_t begin, int64_t end) {
-      constexpr int64_t kFew = 6;
       for (int64_t k = begin; k < end; ++k) {
         T* const column = &x.at(0, k);
         const int64_t pivot = k + (rows <= kFew ? find_pivot(column + k, rows - k)
