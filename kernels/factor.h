@@ -64,7 +64,10 @@ DT_MATH T least(T a, T b) {
 }
 
 DT_MATH double magnitude(double x) {
-  return x < 0 ? -x : x;
+  return __builtin_fabs(x);
+}
+DT_MATH float magnitude(float x) {
+  return __builtin_fabsf(x);
 }
 
 // ---- rotations, of which eigenvalues and singular values are made

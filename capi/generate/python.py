@@ -35,7 +35,6 @@ from . import _enums
 from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi, lib
 from ._named_results import result_type
-from ._out import into
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -84,7 +83,7 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
-from ._tensor_type import TensorBase
+from ._tensor_type import TensorBase, into
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import warn_of_sizes
 """

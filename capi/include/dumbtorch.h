@@ -10638,6 +10638,24 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_is_same(
  * @return The tensor, or NULL if this one is no view. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_base(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
+/** Has a function that is called next compute its result in the memory of `place`, where that is
+ * possible, and not elsewhere. `out_finish` comes after it, also after an error. For wrappers whose
+ * functions take `out`.
+ * @param place Where the result shall be.
+ * @param inputs All tensors that it is computed from.
+ * @return Whether the function can be called now; false under autocast, which leaves results that
+ *   are given alone. */
+DT_MUST_CHECK DT_API dt_status dt_out_offer(
+    dt_tensor *place, dt_tensor *const *inputs, int64_t inputs_n, int32_t *out) DT_NOEXCEPT;
+
+/** Takes an offer back, and copies the result into `place` if it is not there already.
+ * @param place What was offered.
+ * @param made What the function gave; absent if it failed. PyTorch's default: absent.
+ * @return NULL, or what the caller has to write into `place`, where sizes, dtype or device differ
+ *   or a gradient is asked for. */
+DT_MUST_CHECK DT_API dt_status dt_out_finish(
+    dt_tensor *place, dt_tensor *made, dt_tensor **out) DT_NOEXCEPT;
+
 /** How often the tensor, its views and what it was detached from were changed in place.
  * @param input The tensor. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_version(dt_tensor *input, int64_t *out) DT_NOEXCEPT;

@@ -4,6 +4,7 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/given_memory.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -158,6 +159,27 @@ dt_status dt_tensor_base(dt_tensor *input, dt_tensor **out) noexcept {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     need(out, "out");
     put_optional(out, base(input_));
+  });
+}
+
+dt_status dt_out_offer(
+    dt_tensor *place, dt_tensor *const *inputs, int64_t inputs_n, int32_t *out) noexcept {
+  clear_all(out);
+  return guard("out_offer", [&] {
+    const Pin<dt_tensor> place_pin(place, "place"); auto& place_ = *place_pin;
+    const TensorArray inputs_array(inputs, inputs_n, "inputs"); const TensorList inputs_ = inputs_array;
+    need(out, "out");
+    put(out, offer_memory(place_, inputs_));
+  });
+}
+
+dt_status dt_out_finish(dt_tensor *place, dt_tensor *made, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("out_finish", [&] {
+    const Pin<dt_tensor> place_pin(place, "place"); auto& place_ = *place_pin;
+    const OptionalPin<dt_tensor> made_pin(made, "made"); auto& made_ = *made_pin;
+    need(out, "out");
+    put_optional(out, finish_offer(place_, made_));
   });
 }
 

@@ -208,10 +208,10 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::nll_loss_backward.number) return true;
   if (op == op::cross_entropy.number) return device.type == DeviceType::kCuda;
   if (op == op::cross_entropy_backward.number) return device.type == DeviceType::kCuda;
-  if (op == op::batch_norm.number) return device.type == DeviceType::kCuda;
+  if (op == op::batch_norm.number) return true;
   if (op == op::batch_norm_relu.number) return true;
   if (op == op::batch_norm_relu_backward.number) return true;
-  if (op == op::batch_norm_backward.number) return device.type == DeviceType::kCuda;
+  if (op == op::batch_norm_backward.number) return true;
   if (op == op::layer_norm.number) return device.type == DeviceType::kCuda;
   if (op == op::layer_norm_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::softmax.number) return device.type == DeviceType::kCuda;

@@ -13,6 +13,7 @@
 #include "core/base/error.h"
 #include "core/base/ref.h"
 #include "core/runtime/thread.h"
+#include "core/tensor/storage.h"
 
 namespace dt {
 
@@ -50,6 +51,7 @@ struct Context : RefCounted {
   bool in_memory_hook = false;
   std::vector<std::shared_ptr<const SavedHooks>> saved_hooks;  // the last is in force
   RunningBackward* backward = nullptr;                         // the innermost of those that run
+  Ref<Storage> offered;  // what the next allocation of its size takes (ops/given_memory.h); or null
   // What swap_context made current somewhere, and forks since: see there. 0: on no thread.
   std::atomic<uint32_t> in_force{0};
 

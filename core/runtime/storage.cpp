@@ -22,6 +22,10 @@ static_assert(sizeof(Storage) <= kHeaderBytes, "the data must stay 64-byte align
 }  // namespace
 
 Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
+  Context* const c = this_thread.context;
+  if (c && c->offered && c->offered->bytes() == bytes && c->offered->device() == device) {
+    return std::move(c->offered);
+  }
   if (device.type == DeviceType::kCuda) return allocate_on_device(bytes, device);
   DT_CHECK(bytes < kMostBytes, kOutOfMemory, "can't allocate memory: you tried to allocate ", bytes,
            " bytes");

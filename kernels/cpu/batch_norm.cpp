@@ -19,7 +19,7 @@ bool has_packets(const dt_view& x) {
 int64_t workspace_bytes(const dt_view& x, int64_t numbers) {
   const auto bytes = [&](const BatchNormShape& s) {
     const int64_t sums = 2 * s.chunks * static_cast<int64_t>(sizeof(double));
-    return s.channels * sums + s.width() * numbers * bytes_of(x.dtype);
+    return s.channels * sums + s.width() * numbers * bytes_of(compute_of(x.dtype));
   };
   return max(bytes(make_shape(x)), has_short_planes(x) ? bytes(make_column_shape(x)) : 0);
 }
@@ -27,7 +27,7 @@ int64_t workspace_bytes(const dt_view& x, int64_t numbers) {
 }  // namespace
 
 int32_t kernels::batch_norm(const dt_stream* stream, const calls::BatchNorm& call) {
-  return visit_floating(call.x.dtype, [&](auto type) {
+  return visit_floating(compute_of(call.x.dtype), [&](auto type) {
     return forward<typename decltype(type)::type>(stream, NormCall(call, call.y));
   });
 }
@@ -38,7 +38,7 @@ int64_t kernels::batch_norm_workspace(const dt_stream*, const calls::BatchNorm& 
 
 int32_t kernels::batch_norm_backward(const dt_stream* stream,
                                      const calls::BatchNormBackward& call) {
-  return visit_floating(call.g.dtype, [&](auto type) {
+  return visit_floating(compute_of(call.x.dtype), [&](auto type) {
     return backward<typename decltype(type)::type>(stream, NormGradient(call, nullptr, nullptr));
   });
 }

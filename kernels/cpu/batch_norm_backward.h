@@ -45,73 +45,100 @@ struct NormGradient {
   }
 };
 
-// What of some lanes of g, from element i of a run on, arrives at the norm.
-template <class T>
-inline Vector<T> arriving(const T* run, const uint8_t* flags, int64_t i, int64_t lanes) {
-  const Vector<T> g = load_as<T>(run + i, lanes);
-  if constexpr (std::is_same_v<T, float>) {
-    if (flags) return passing(g, flags + i / kPacket, lanes);
+// A run of g with the flags of what passes, which are there for floats alone.
+template <class Run>
+struct ArrivingRun {
+  Run g;
+  const uint8_t* flags;
+
+  void fetch(int64_t i) const { g.fetch(i); }
+  template <class Lanes>
+  auto load(int64_t i, Lanes lanes) const {
+    const auto v = g.load(i, lanes);
+    if constexpr (std::is_same_v<Run, PlainRun<const float>>) {
+      if (flags) return passing(v, flags + i / kPacket, lanes);
+    }
+    return v;
   }
-  return g;
-}
+};
 
 // ---- backward: sums of g and of g * (x - mean), then gx = (g - (x - mean) * slope - level) *
 // scale; gx = g * scale if the statistics are constants
 
+template <class T, class G, class X>
+void add_run_sums(G g, X x, T mean, int64_t n, double* sum_g, double* sum_gx) {
+  double part_g, part_gx;
+  sum_two<T>(
+      n,
+      [=](int64_t i, auto lanes) -> TwoSums<T> {
+        const Vector<T> v = g.load(i, lanes);
+        return {v, v * (x.load(i, lanes) - mean)};
+      },
+      &part_g, &part_gx);
+  *sum_g += part_g, *sum_gx += part_gx;
+}
+
+// The same in less code, which is there twice.
+template <class Half>
+void add_run_sums(HalfRun<Half> g, HalfRun<Half> x, float mean, int64_t n, double* sum_g,
+                  double* sum_gx) {
+  Vector<float> to_g[2] = {}, to_gx[2] = {};
+  constexpr typename HalfRun<Half>::AllLanes kAll;
+  int64_t i = 0;
+  for (; i + 2 * kHalves <= n; i += 2 * kHalves) {
+    DT_UNROLL
+    for (int64_t k = 0; k < 2; ++k) {
+      const Vector<float> v = g.load(i + k * kHalves, kAll);
+      to_g[k] += v, to_gx[k] += v * (x.load(i + k * kHalves, kAll) - mean);
+    }
+  }
+  for (; i < n; i += kHalves) {
+    const int64_t lanes = min(kHalves, n - i);
+    const Vector<float> v = g.load(i, lanes);
+    to_g[0] += v, to_gx[0] += keep_first(v * (x.load(i, lanes) - mean), lanes, 0.0f);
+  }
+  *sum_g += static_cast<double>(reduce_lanes<Sum<float>, float>(to_g[0] + to_g[1]));
+  *sum_gx += static_cast<double>(reduce_lanes<Sum<float>, float>(to_gx[0] + to_gx[1]));
+}
+
 template <class T>
-void plane_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
-                const ChannelRuns<const T>& x, T mean, int64_t c, int64_t chunk,
-                const Partials& out, const NormGradient& call) {
+void plane_sums(const BatchNormShape& s, const ChannelRuns<T>& g, const ChannelRuns<T>& x, T mean,
+                int64_t c, int64_t chunk, const Partials& out, const NormGradient& call) {
   double sum_g = 0, sum_gx = 0;
   T copy_g[kRun], copy_x[kRun];
+  const auto add = [&](int64_t n, int64_t first, int64_t count) {
+    const auto add_halves = [&](auto type) {
+      using Half = typename decltype(type)::type;
+      add_run_sums(g.template halves<Half>(n, c, first), x.template halves<Half>(n, c, first), mean,
+                   count, &sum_g, &sum_gx);
+    };
+    if (with_halves(add_halves, g, x)) return;
+    const ArrivingRun<PlainRun<const T>> run_g = {{g.read(n, c, first, count, copy_g)},
+                                                  call.flags_of(n, c, first)};
+    const PlainRun<const T> run_x = {x.read(n, c, first, count, copy_x)};
+    add_run_sums(run_g, run_x, mean, count, &sum_g, &sum_gx);
+  };
   const int64_t end = min(s.batch, (chunk + 1) * s.per_chunk);
   for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
-    for (int64_t first = 0; first < s.length; first += kRun) {
-      const int64_t count = min(kRun, s.length - first);
-      const T* run_g = read_run(g.run(n, c) + first * g.stride, g.stride, count, copy_g);
-      const T* run_x = read_run(x.run(n, c) + first * x.stride, x.stride, count, copy_x);
-      const uint8_t* const flags = call.flags_of(n, c, first);
-      double part_g, part_gx;
-      sum_two<T>(
-          count,
-          [=](int64_t i, int64_t lanes) -> TwoSums<T> {
-            const Vector<T> v = arriving(run_g, flags, i, lanes);
-            return {v, v * (load_as<T>(run_x + i, lanes) - mean)};
-          },
-          &part_g, &part_gx);
-      sum_g += part_g, sum_gx += part_gx;
-    }
+    for (int64_t first = 0; first < s.length; first += kRun)
+      add(n, first, min(kRun, s.length - first));
   }
   out.first(chunk)[c] = sum_g;
   out.second(chunk)[c] = sum_gx;
 }
 
-// A few positions from one on, of `count` channels.
-template <class T>
-void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
-                     const ChannelRuns<const T>& x, const T* mean, int64_t position,
-                     int64_t positions, int64_t first, int64_t count, double* sum_g, double* sum_gx,
-                     const NormGradient& call) {
-  T copy_g[kTogether][kRun], copy_x[kTogether][kRun];
-  const T *run_g[kTogether], *run_x[kTogether];
-  const uint8_t* flags[kTogether];
-  LinePlace at(position, s.length);
-  for (int64_t p = 0; p < positions; ++p, at.step(s.together)) {
-    run_g[p] = read_run(g.run(at.a, at.b) + first * g.stride, g.stride, count, copy_g[p]);
-    run_x[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy_x[p]);
-    flags[p] = call.flags_of(at.a, at.b, first);
-  }
-  const int64_t lines = kTogether * s.together;
-  const int64_t ahead_g = lines * g.stride_b, ahead_x = lines * x.stride_b;
+// Adds those of a few positions, so many vectors ahead of which memory is fetched.
+template <class T, class G, class X>
+void add_position_sums(const G* g, const X* x, const T* mean, int64_t positions, int64_t count,
+                       int64_t ahead_g, int64_t ahead_x, double* sum_g, double* sum_gx) {
   T part_g[kRun], part_gx[kRun];
-  for_each_vector<T>(count, [&](int64_t i, auto lanes) {
+  for_each_written(*x, count, [&](int64_t i, auto lanes) {
     const Vector<T> center = load_as<T>(mean + i, lanes);
     Vector<T> to_g = {}, to_gx = {};
     for (int64_t p = 0; p < positions; ++p) {
-      __builtin_prefetch(run_g[p] + i + ahead_g);
-      __builtin_prefetch(run_x[p] + i + ahead_x);
-      const Vector<T> v = arriving(run_g[p], flags[p], i, lanes);
-      to_g += v, to_gx += v * (load_as<T>(run_x[p] + i, lanes) - center);
+      g[p].fetch(i + ahead_g), x[p].fetch(i + ahead_x);
+      const Vector<T> v = g[p].load(i, lanes);
+      to_g += v, to_gx += v * (x[p].load(i, lanes) - center);
     }
     store_first(part_g + i, to_g, lanes), store_first(part_gx + i, to_gx, lanes);
   });
@@ -121,10 +148,37 @@ void add_column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
   }
 }
 
+// The positions from one on, of `count` channels.
 template <class T>
-void column_sums(const BatchNormShape& s, const ChannelRuns<const T>& g,
-                 const ChannelRuns<const T>& x, const T* mean, int64_t chunk, const Partials& out,
-                 const NormGradient& call) {
+void add_column_sums(const BatchNormShape& s, const ChannelRuns<T>& g, const ChannelRuns<T>& x,
+                     const T* mean, int64_t position, int64_t positions, int64_t first,
+                     int64_t count, double* sum_g, double* sum_gx, const NormGradient& call) {
+  const int64_t lines = kTogether * s.together;
+  const int64_t ahead_g = lines * g.stride_b, ahead_x = lines * x.stride_b;
+  LinePlace at(position, s.length);
+  const auto add_halves = [&](auto type) {
+    using Half = typename decltype(type)::type;
+    HalfRun<Half> run_g[kTogether], run_x[kTogether];
+    for (int64_t p = 0; p < positions; ++p, at.step(s.together)) {
+      run_g[p] = g.template halves<Half>(at.a, at.b, first);
+      run_x[p] = x.template halves<Half>(at.a, at.b, first);
+    }
+    add_position_sums(run_g, run_x, mean, positions, count, ahead_g, ahead_x, sum_g, sum_gx);
+  };
+  if (count >= kHalves && with_halves(add_halves, g, x)) return;
+  T copy_g[kTogether][kRun], copy_x[kTogether][kRun];
+  ArrivingRun<PlainRun<const T>> run_g[kTogether];
+  PlainRun<const T> run_x[kTogether];
+  for (int64_t p = 0; p < positions; ++p, at.step(s.together)) {
+    run_g[p] = {{g.read(at.a, at.b, first, count, copy_g[p])}, call.flags_of(at.a, at.b, first)};
+    run_x[p] = {x.read(at.a, at.b, first, count, copy_x[p])};
+  }
+  add_position_sums(run_g, run_x, mean, positions, count, ahead_g, ahead_x, sum_g, sum_gx);
+}
+
+template <class T>
+void column_sums(const BatchNormShape& s, const ChannelRuns<T>& g, const ChannelRuns<T>& x,
+                 const T* mean, int64_t chunk, const Partials& out, const NormGradient& call) {
   double *sum_g = out.first(chunk), *sum_gx = out.second(chunk);
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
   for (int64_t first = 0; first < s.channels; first += kRun) {
@@ -142,9 +196,8 @@ __attribute__((noinline)) void add_row(double* __restrict y, const double* __res
 }
 
 // The same where several positions are a run: each of them has sums of its own first.
-void wide_sums(const BatchNormShape& s, const ChannelRuns<const float>& g,
-               const ChannelRuns<const float>& x, const float* mean, int64_t chunk,
-               const Partials& out, const NormGradient& call) {
+void wide_sums(const BatchNormShape& s, const ChannelRuns<float>& g, const ChannelRuns<float>& x,
+               const float* mean, int64_t chunk, const Partials& out, const NormGradient& call) {
   double sum_g[kWide] = {}, sum_gx[kWide] = {};
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
   const int64_t rows = (end - begin) / s.together, rest = (end - begin) % s.together;
@@ -167,21 +220,23 @@ template <class T>
 struct Gradient {
   const NormGradient& call;
   const BatchNormShape& shape;
-  ChannelRuns<const T> g, x;
+  ChannelRuns<T> g, x;
   const T* mean;
   Partials partials;
   T *scale, *slope, *level;
+  const T* weight;
 
   explicit Gradient(const NormGradient& c)
       : call(c),
         shape(c.shape),
-        g(make_operand<const T>(shape, c.g)),
-        x(make_operand<const T>(shape, c.x)),
+        g(make_operand<T>(shape, c.g)),
+        x(make_operand<T>(shape, c.x)),
         mean(data<const T>(c.mean)),
         partials{static_cast<double*>(c.workspace), shape.channels},
         scale(reinterpret_cast<T*>(partials.first(shape.chunks))),
         slope(scale + shape.width()),
-        level(slope + shape.width()) {
+        level(slope + shape.width()),
+        weight(read_channels(c.weight, scale)) {
     if (shape.width() == shape.whole_channels()) return;
     T* const wide_mean = level + shape.width();
     repeat_channels(shape, mean, wide_mean);
@@ -214,12 +269,12 @@ struct Gradient {
     }
   }
   __attribute__((noinline)) void use_sums_of(int64_t c, double sum_g, double sum_gx) const {
-    const T kept = data<const T>(call.rstd)[c], *weight = optional_data<const T>(call.weight);
+    const T kept = data<const T>(call.rstd)[c];
     const T rstd = call.training ? factor_of(kept) : kept;
     const double r = static_cast<double>(rstd);
     const double count = static_cast<double>(shape.count() * shape.spread);
-    if (call.gweight) data<T>(*call.gweight)[c] = static_cast<T>(sum_gx * r);
-    if (call.gbias) data<T>(*call.gbias)[c] = static_cast<T>(sum_g);
+    if (call.gweight) write_channel(*call.gweight, c, static_cast<T>(sum_gx * r));
+    if (call.gbias) write_channel(*call.gbias, c, static_cast<T>(sum_g));
     scale[c] = weight ? weight[c] * rstd : rstd;
     slope[c] = static_cast<T>(sum_gx * r * r / count);
     level[c] = static_cast<T>(sum_g / count);
@@ -227,55 +282,55 @@ struct Gradient {
   void widen() const {
     for (T* numbers : {scale, slope, level}) repeat_channels(shape, numbers, numbers);
   }
-  void write_addend(const T* run_g, int64_t a, int64_t b, int64_t first, int64_t n) const {
-    const ChannelRuns<T> addend = make_operand<T>(shape, *call.gaddend);
-    const uint8_t* const flags = call.flags_of(a, b, first);
-    write_run<kRun>(addend.run(a, b) + first * addend.stride, addend.stride, n, [&](T* to) {
-      for_each_vector<T>(n, [&](int64_t i, auto lanes) {
-        store_first(to + i, arriving(run_g, flags, i, lanes), lanes);
-      });
+  void write_addend(const ArrivingRun<PlainRun<const T>>& run_g, int64_t a, int64_t b,
+                    int64_t first, int64_t n) const {
+    make_operand<T>(shape, *call.gaddend).write(a, b, first, n, [&](T* to) {
+      for_each_vector<T>(
+          n, [&](int64_t i, auto lanes) { store_first(to + i, run_g.load(i, lanes), lanes); });
     });
   }
-  // Calls f(v, i, lanes) with what arrives of a run of g, and writes what it makes of that.
-  template <class F>
-  static void map_run(T* to, const T* run_g, const uint8_t* flags, int64_t n, const F& f) {
-    for_each_vector<T>(n, [&](int64_t i, auto lanes) {
-      const Vector<T> v = arriving(run_g, flags, i, lanes);
-      store_first(to + i, f(v, i, lanes), lanes);
-    });
+  // Writes the gradient of a run of channel c on.
+  template <class To, class G, class X>
+  void write_run(To to, G run_g, X run_x, int64_t c, int64_t n) const {
+    const T *const center = mean + c, *const times = scale + c, *const slopes = slope + c,
+                   *const levels = level + c;
+    const T factor = *times, middle = *center, steep = *slopes, high = *levels;
+    if (!call.training && shape.columns) {  // x, which may be infinite, takes no part
+      for_each_written(to, n, [&](int64_t i, auto lanes) {
+        to.store(i, run_g.load(i, lanes) * load_as<T>(times + i, lanes), lanes);
+      });
+    } else if (!call.training) {
+      for_each_written(
+          to, n, [&](int64_t i, auto lanes) { to.store(i, run_g.load(i, lanes) * factor, lanes); });
+    } else if (shape.columns) {
+      for_each_written(to, n, [&](int64_t i, auto lanes) {
+        const Vector<T> distance = run_x.load(i, lanes) - load_as<T>(center + i, lanes);
+        const Vector<T> rest = run_g.load(i, lanes) - distance * load_as<T>(slopes + i, lanes) -
+                               load_as<T>(levels + i, lanes);
+        to.store(i, rest * load_as<T>(times + i, lanes), lanes);
+      });
+    } else {
+      for_each_written(to, n, [&](int64_t i, auto lanes) {
+        const Vector<T> distance = run_x.load(i, lanes) - middle;
+        to.store(i, (run_g.load(i, lanes) - distance * steep - high) * factor, lanes);
+      });
+    }
   }
   __attribute__((noinline)) void write_input(int64_t a, int64_t b, int64_t c, int64_t first,
                                              int64_t n) const {
     const ChannelRuns<T> gx = make_operand<T>(shape, *call.gx);
+    const auto write_halves = [&](auto type) {
+      using Half = typename decltype(type)::type;
+      write_run(gx.template halves<Half>(a, b, first), g.template halves<Half>(a, b, first),
+                x.template halves<Half>(a, b, first), c, n);
+    };
+    if (n >= kHalves && with_halves(write_halves, g, x, gx)) return;
     T copy_g[kRun], copy_x[kRun];
-    const T* const run_g = read_run(g.run(a, b) + first * g.stride, g.stride, n, copy_g);
+    const ArrivingRun<PlainRun<const T>> run_g = {{g.read(a, b, first, n, copy_g)},
+                                                  call.flags_of(a, b, first)};
     if (call.gaddend) write_addend(run_g, a, b, first, n);
-    const T* const run_x = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy_x);
-    const uint8_t* const flags = call.flags_of(a, b, first);
-    const T *const center = mean + c, *const times = scale + c, *const slopes = slope + c,
-                   *const levels = level + c;
-    write_run<kRun>(gx.run(a, b) + first * gx.stride, gx.stride, n, [&](T* to) {
-      if (!call.training && shape.columns) {  // x, which may be infinite, takes no part
-        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
-          return v * load_as<T>(times + i, lanes);
-        });
-      } else if (!call.training) {
-        const T factor = *times;
-        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t, auto) { return v * factor; });
-      } else if (shape.columns) {
-        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
-          const Vector<T> distance = load_as<T>(run_x + i, lanes) - load_as<T>(center + i, lanes);
-          const Vector<T> rest =
-              v - distance * load_as<T>(slopes + i, lanes) - load_as<T>(levels + i, lanes);
-          return rest * load_as<T>(times + i, lanes);
-        });
-      } else {
-        const T middle = *center, factor = *times, steep = *slopes, high = *levels;
-        map_run(to, run_g, flags, n, [=](Vector<T> v, int64_t i, auto lanes) {
-          return (v - (load_as<T>(run_x + i, lanes) - middle) * steep - high) * factor;
-        });
-      }
-    });
+    const PlainRun<const T> run_x = {x.read(a, b, first, n, copy_x)};
+    gx.write(a, b, first, n, [&](T* to) { write_run(PlainRun<T>{to}, run_g, run_x, c, n); });
   }
 };
 

@@ -52,8 +52,8 @@ ReluRun relu_of_run(const NormCall& call, int64_t a, int64_t b, int64_t first, i
   const BatchNormShape& s = call.shape;
   ReluRun run = {nullptr, call.limit, call.flags ? call.flags + s.flags_at(a, b, first) : nullptr};
   if (call.addend) {
-    const auto addend = make_operand<const float>(s, *call.addend);
-    run.addend = read_run(addend.run(a, b) + first * addend.stride, addend.stride, n, copy);
+    const auto addend = make_operand<float>(s, *call.addend);
+    run.addend = addend.read(a, b, first, n, copy);
   }
   return run;
 }
@@ -61,7 +61,7 @@ ReluRun relu_of_run(const NormCall& call, int64_t a, int64_t b, int64_t first, i
 // ---- statistics
 
 template <class T>
-void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t c, int64_t chunk,
+void plane_moments(const BatchNormShape& s, const ChannelRuns<T>& x, int64_t c, int64_t chunk,
                    const Partials& out) {
   Moments total;
   T copy[kRun];
@@ -69,7 +69,7 @@ void plane_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64
   for (int64_t n = chunk * s.per_chunk; n < end; ++n) {
     for (int64_t first = 0; first < s.length; first += kRun) {
       const int64_t count = min(kRun, s.length - first);
-      total.add_run(read_run(x.run(n, c) + first * x.stride, x.stride, count, copy), count);
+      total.add_run(x.read(n, c, first, count, copy), count);
     }
   }
   out.first(chunk)[c] = total.mean;
@@ -120,14 +120,14 @@ struct MomentsUpdate {
 // The positions from one on, of `count` channels. They are taken relative to the first of them, so
 // that a large mean costs no digits.
 template <class T>
-void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t position,
+void add_column_moments(const BatchNormShape& s, const ChannelRuns<T>& x, int64_t position,
                         int64_t positions, int64_t before, int64_t first, int64_t count,
                         double* __restrict mean, double* __restrict squares) {
   T copy[kTogether][kRun];
   const T* run[kTogether];
   LinePlace at(position, s.length);
   for (int64_t p = 0; p < positions; ++p, at.step(s.together))
-    run[p] = read_run(x.run(at.a, at.b) + first * x.stride, x.stride, count, copy[p]);
+    run[p] = x.read(at.a, at.b, first, count, copy[p]);
   const int64_t ahead = kTogether * s.together * x.stride_b;
   T off[kRun], around[kRun];
   for_each_vector<T>(count, [&](int64_t i, auto lanes) {
@@ -153,7 +153,7 @@ void add_column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, 
 
 // A chunk of positions, each of which is a run.
 template <class T>
-void column_moments(const BatchNormShape& s, const ChannelRuns<const T>& x, int64_t chunk,
+void column_moments(const BatchNormShape& s, const ChannelRuns<T>& x, int64_t chunk,
                     const Partials& out) {
   double *mean = out.first(chunk), *squares = out.second(chunk);
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
@@ -180,7 +180,7 @@ __attribute__((noinline)) void merge_moments(double count, double other, int64_t
 }
 
 // The same chunk where several positions are a run: each of them has moments of its own first.
-void wide_moments(const BatchNormShape& s, const ChannelRuns<const float>& x, int64_t chunk,
+void wide_moments(const BatchNormShape& s, const ChannelRuns<float>& x, int64_t chunk,
                   const Partials& out) {
   double mean[kWide] = {}, squares[kWide] = {};
   const int64_t begin = chunk * s.per_chunk, end = min(s.count(), begin + s.per_chunk);
@@ -225,7 +225,7 @@ template <class T>
 struct Normalizer {
   const NormCall& call;
   const BatchNormShape &shape, &counted;
-  ChannelRuns<const T> x, counted_x;
+  ChannelRuns<T> x, counted_x;
   Partials partials;
   T *mean, *rstd, *scale;
   T *wide_mean, *wide_bias;  // where positions are one run
@@ -235,16 +235,16 @@ struct Normalizer {
       : call(c),
         shape(c.shape),
         counted(c.counted),
-        x(make_operand<const T>(shape, c.x)),
-        counted_x(make_operand<const T>(counted, c.x)),
+        x(make_operand<T>(shape, c.x)),
+        counted_x(make_operand<T>(counted, c.x)),
         partials{static_cast<double*>(c.workspace), counted.channels},
         mean(data<T>(c.mean)),
         rstd(data<T>(c.rstd)),
         scale(reinterpret_cast<T*>(partials.first(counted.chunks))),
         wide_mean(scale + shape.width()),
         wide_bias(wide_mean + shape.width()),
-        weight(optional_data<const T>(c.weight)),
-        bias(optional_data<const T>(c.bias)) {}
+        weight(read_channels(c.weight, scale)),
+        bias(read_channels(c.bias, wide_bias)) {}
 
   __attribute__((noinline)) void chunk_moments(int64_t c, int64_t chunk) const {
     if (!counted.columns) return plane_moments(counted, counted_x, c, chunk, partials);
@@ -272,8 +272,8 @@ struct Normalizer {
   }
   void running_statistics() const {
     for (int64_t c = 0; c < shape.whole_channels(); ++c) {
-      const double var = static_cast<double>(optional_data<const T>(call.running_var)[c]);
-      use_statistics(c, static_cast<double>(optional_data<const T>(call.running_mean)[c]),
+      const double var = static_cast<double>(read_channel<T>(*call.running_var, c));
+      use_statistics(c, static_cast<double>(read_channel<T>(*call.running_mean, c)),
                      1.0 / __builtin_sqrt(var + call.eps), false);
     }
   }
@@ -291,38 +291,45 @@ struct Normalizer {
     mean = wide_mean;
     if (bias) repeat_channels(shape, bias, wide_bias), bias = wide_bias;
   }
-  // Writes f(elements, i, lanes) of a run, and what follows it.
-  template <class F>
-  void map_run(T* to, const T* from, int64_t n, const ReluRun& relu, const F& f) const {
-    const bool with_relu = call.with_relu;
-    for_each_vector<T>(n, [&](int64_t i, auto lanes) {
-      Vector<T> v = f(load_as<T>(from + i, lanes), i, lanes);
-      if constexpr (std::is_same_v<T, float>) {
-        if (with_relu) v = relu.y(v, i, lanes);
+  // Writes what becomes of a run of channel c on. What follows is there for floats alone.
+  template <class To, class From>
+  void write_run(To to, From from, int64_t c, int64_t n, const ReluRun* relu) const {
+    const T *const center = mean + c, *const factor = scale + c,
+                   *const shift = bias + (bias ? c : 0);
+    const auto finish = [&](Vector<T> v, int64_t i, auto lanes) {
+      if constexpr (std::is_same_v<To, PlainRun<float>>) {
+        if (relu) v = relu->y(v, i, lanes);
       }
-      lanes == kLanes<T> ? store(to + i, v) : store_few(to + i, v, lanes);
-    });
+      to.store(i, v, lanes);
+    };
+    if (shape.columns) {
+      for_each_written(to, n, [&](int64_t i, auto lanes) {
+        const Vector<T> v =
+            (from.load(i, lanes) - load_as<T>(center + i, lanes)) * load_as<T>(factor + i, lanes);
+        finish(shift ? v + load_as<T>(shift + i, lanes) : v, i, lanes);
+      });
+    } else {
+      const T middle = *center, times = *factor, level = shift ? *shift : T(0);
+      for_each_written(to, n, [&](int64_t i, auto lanes) {
+        finish((from.load(i, lanes) - middle) * times + level, i, lanes);
+      });
+    }
   }
   __attribute__((noinline)) void normalize(const ChannelRuns<T>& y, int64_t a, int64_t b, int64_t c,
                                            int64_t first, int64_t n) const {
+    const auto write_halves = [&](auto type) {
+      using Half = typename decltype(type)::type;
+      write_run(y.template halves<Half>(a, b, first), x.template halves<Half>(a, b, first), c, n,
+                nullptr);
+    };
+    if (n >= kHalves && with_halves(write_halves, x, y)) return;
     T copy[kRun];
     float copy_addend[kRun];
-    const T* const from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
+    const PlainRun<const T> from = {x.read(a, b, first, n, copy)};
     const ReluRun relu =
         call.with_relu ? relu_of_run(call, a, b, first, n, copy_addend) : ReluRun();
-    const T *const center = mean + c, *const factor = scale + c,
-                   *const shift = bias + (bias ? c : 0);
-    write_run<kRun>(y.run(a, b) + first * y.stride, y.stride, n, [&](T* to) {
-      if (shape.columns) {
-        map_run(to, from, n, relu, [=](Vector<T> v, int64_t i, auto lanes) {
-          v = (v - load_as<T>(center + i, lanes)) * load_as<T>(factor + i, lanes);
-          return shift ? v + load_as<T>(shift + i, lanes) : v;
-        });
-      } else {
-        const T middle = *center, times = *factor, level = shift ? *shift : T(0);
-        map_run(to, from, n, relu,
-                [=](Vector<T> v, int64_t, auto) { return (v - middle) * times + level; });
-      }
+    y.write(a, b, first, n, [&](T* to) {
+      write_run(PlainRun<T>{to}, from, c, n, call.with_relu ? &relu : nullptr);
     });
   }
 };

@@ -6,6 +6,8 @@
 #pragma once
 
 #include "kernels/channel_order.h"
+#include "kernels/cpu/convert.h"
+#include "kernels/cpu/halves.h"
 #include "kernels/cpu/relu_flags.h"
 #include "kernels/cpu/rows.h"
 
@@ -17,15 +19,122 @@ constexpr int64_t kPieces = 64;
 constexpr int64_t kWide = 512;  // elements of a run that is worth a call
 constexpr int64_t kShortPlane = 64, kMostColumns = 4096, kFewImages = 8;
 
+// A dense run as it lies in memory: `load` and `store` take some lanes, from element i on.
+template <class T>
+struct PlainRun {
+  T* elements;
+
+  void fetch(int64_t i) const { __builtin_prefetch(elements + i); }
+  Vector<T> load(int64_t i, int64_t lanes) const { return load_as<T>(elements + i, lanes); }
+  void store(int64_t i, Vector<T> v, int64_t lanes) const { store_first(elements + i, v, lanes); }
+};
+
+// The same of floats of 16 bits, which are converted in registers.
+template <class Half>
+struct HalfRun {
+  Half* elements;
+
+  using AllLanes = std::integral_constant<int64_t, kHalves>;
+
+  void fetch(int64_t i) const { __builtin_prefetch(elements + i); }
+  template <class Lanes>
+  Vector<float> load(int64_t i, Lanes lanes) const {
+    if constexpr (std::is_same_v<Lanes, AllLanes>) return widen_halves(elements + i);
+    return load_few(i, lanes);
+  }
+  void store(int64_t i, Vector<float> v, AllLanes) const { round_halves(elements + i, v); }
+
+ private:
+  __attribute__((noinline)) Vector<float> load_few(int64_t i, int64_t lanes) const {
+    return widen_first(elements + i, lanes);
+  }
+};
+
+// Calls body(i, lanes) for what is written of a run. The last vector of one of 16 bits, which has
+// at least one, writes what the one before it wrote, too, rather than few lanes.
+template <class T, class Body>
+inline void for_each_written(PlainRun<T>, int64_t n, const Body& body) {
+  for_each_vector<std::remove_const_t<T>>(n, body);
+}
+template <class Half, class Body>
+inline void for_each_written(HalfRun<Half>, int64_t n, const Body& body) {
+  const int64_t last = n - kHalves;
+  for (int64_t i = 0;; i = min(i + kHalves, last)) {
+    body(i, typename HalfRun<Half>::AllLanes());
+    if (i == last) return;
+  }
+}
+
 // The runs of one operand: lines[a][b] is a run of `length` elements. Planes: a = n, b = c.
-// Columns: a = n, b = l; stride_b is what one line is behind another.
+// Columns: a = n, b = l; stride_b is what one line is behind another. T is what is calculated with:
+// narrow elements are converted a run at a time.
 template <class T>
 struct ChannelRuns {
-  T* data;
-  int64_t stride_a, stride_b, stride;
+  char* data;
+  int32_t dtype;
+  int64_t bytes, stride_a, stride_b, stride;
 
-  T* run(int64_t a, int64_t b) const { return data + a * stride_a + b * stride_b; }
+  char* place(int64_t a, int64_t b, int64_t first) const {
+    return data + (a * stride_a + b * stride_b + first * stride) * bytes;
+  }
+  template <class Half>
+  HalfRun<Half> halves(int64_t a, int64_t b, int64_t first) const {
+    return {reinterpret_cast<Half*>(place(a, b, first))};
+  }
+  // Elements [first, first + n) of a run, where they lie or in `copy`.
+  const T* read(int64_t a, int64_t b, int64_t first, int64_t n, T* copy) const {
+    const char* const from = place(a, b, first);
+    if (dtype == dtype_of<T>) return read_run(reinterpret_cast<const T*>(from), stride, n, copy);
+    load_run(copy, from, dtype, stride, n);
+    return copy;
+  }
+  // Lets compute(run) write them.
+  template <class Compute>
+  void write(int64_t a, int64_t b, int64_t first, int64_t n, const Compute& compute) const {
+    char* const to = place(a, b, first);
+    if (dtype == dtype_of<T>) {
+      return write_run<kRun>(reinterpret_cast<T*>(to), stride, n, compute);
+    }
+    T run[kRun];
+    compute(run);
+    store_run(to, dtype, stride, run, n);
+  }
 };
+
+// Calls f(Type) and is true if there are instructions for the operands as they lie in memory: dense
+// runs of one type of 16 bits.
+template <class T, class F, class... Others>
+bool with_halves([[maybe_unused]] const F& f, [[maybe_unused]] const ChannelRuns<T>& x,
+                 [[maybe_unused]] const Others&... others) {
+#if defined(__F16C__)
+  if constexpr (std::is_same_v<T, float>) {
+    if (!((x.dtype == others.dtype && others.stride == 1) && ... && (x.stride == 1))) return false;
+    if (x.dtype == dtype_of<BFloat16>) return f(Type<BFloat16>()), true;
+    if (x.dtype == dtype_of<Float16>) return f(Type<Float16>()), true;
+  }
+#endif
+  return false;
+}
+
+// A number of each channel, as T: where they lie or in `copy`.
+template <class T>
+const T* read_channels(const dt_view* v, T* copy) {
+  if (!v || v->dtype == dtype_of<T>) return optional_data<const T>(v);
+  load_run(copy, v->data, v->dtype, 1, v->sizes[0]);
+  return copy;
+}
+
+template <class T>
+T read_channel(const dt_view& v, int64_t c) {
+  T number;
+  load_run(&number, static_cast<const char*>(v.data) + c * bytes_of(v.dtype), v.dtype, 1, 1);
+  return number;
+}
+
+template <class T>
+void write_channel(const dt_view& v, int64_t c, T number) {
+  store_run(static_cast<char*>(v.data) + c * bytes_of(v.dtype), v.dtype, 1, &number, 1);
+}
 
 struct BatchNormShape {
   int64_t batch, channels, length;
@@ -66,7 +175,7 @@ inline BatchNormShape make_shape(const dt_view& x) {
       min(min(worth, max<int64_t>(1, kPieces / others)), max<int64_t>(1, s.positions()));
   s.per_chunk = max<int64_t>(1, ceil_div(s.positions(), wanted));
   s.chunks = max<int64_t>(1, ceil_div(s.positions(), s.per_chunk));
-  const bool are_few = x.dtype == dtype_of<float> && s.columns && s.channels > 0 &&
+  const bool are_few = compute_of(x.dtype) == dtype_of<float> && s.columns && s.channels > 0 &&
                        s.channels <= kWide / 2 && s.work() >= 16 * kWide;
   s.together = are_few ? kWide / s.channels : 1;
   return s;
@@ -105,10 +214,12 @@ inline void let_follow(BatchNormShape* s, const dt_view& x) {
 
 template <class T>
 ChannelRuns<T> make_operand(const BatchNormShape& s, const dt_view& v) {
-  if (s.spread > 1) return {data<T>(v), v.strides[0], v.strides[0], 1};
+  char* const start = static_cast<char*>(v.data);
+  const int64_t bytes = bytes_of(v.dtype);
+  if (s.spread > 1) return {start, v.dtype, bytes, v.strides[0], v.strides[0], 1};
   const int64_t next_line = s.length == 1 ? v.strides[0] : v.strides[2];
-  if (s.columns) return {data<T>(v), v.strides[0], next_line, v.strides[1]};
-  return {data<T>(v), v.strides[0], v.strides[1], v.strides[2]};
+  if (s.columns) return {start, v.dtype, bytes, v.strides[0], next_line, v.strides[1]};
+  return {start, v.dtype, bytes, v.strides[0], v.strides[1], v.strides[2]};
 }
 
 // Line number `line` of some whose inner dimension is so large, and those behind it.

@@ -1,6 +1,7 @@
 // cross_entropy of logits [rows, classes] against class indices, and its gradient. Of logits
 // [batch, classes, places], as images lie in memory, a row is a place; neighbouring places are
-// handled side by side.
+// handled side by side. So are rows of few classes, which fill no vector: they are transposed
+// first.
 //
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
@@ -16,18 +17,25 @@ namespace {
 
 constexpr int64_t kTile = 1024;
 constexpr int64_t kPlaces = 512;  // that are handled side by side
+constexpr int64_t kFewClasses = 64,
+                  kTransposed = 8192;  // logits that stay in the first-level cache
 
 // How the rows are cut: into tiles of `group` rows, or of places of one image.
 struct Cut {
   int64_t places, group, per_image, tiles;
+  bool transposes;
 
   explicit Cut(const dt_view& x) {
-    const int64_t classes = x.sizes[1];
+    const int64_t classes = max<int64_t>(1, x.sizes[1]);
     places = x.ndim == 3 ? x.sizes[2] : 1;
-    group = places > 1 ? kPlaces : max<int64_t>(1, kSerialWork / 2 / max<int64_t>(1, classes));
+    transposes = places == 1 && classes <= kFewClasses;
+    group = places > 1   ? kPlaces
+            : transposes ? min(kPlaces, kTransposed / classes)
+                         : max<int64_t>(1, kSerialWork / 2 / classes);
     per_image = places > 1 ? ceil_div(places, group) : 1;
     tiles = places > 1 ? x.sizes[0] * per_image : ceil_div(x.sizes[0], group);
   }
+  bool is_side_by_side() const { return places > 1 || transposes; }
 };
 
 template <class T>
@@ -127,11 +135,13 @@ struct LossSums {
   double loss, weight;
 };
 
-// Finishes n rows, the first of which is `begin` and begins at x; each loss is stored only if they
-// are not reduced. `smooth` has the rows' smooth_loss, if there is any smoothing.
+// Finishes n rows, the first of which is `begin` and begins at x; classes are `step` apart. Each
+// loss is stored only if they are not reduced. `smooth` has the rows' smooth_loss, if there is any
+// smoothing.
 template <class T>
 void finish_rows(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t begin, int64_t n,
-                 const T* x, const T* top, const T* rest, const T* smooth, LossSums* sums) {
+                 const T* x, int64_t step, const T* top, const T* rest, const T* smooth,
+                 LossSums* sums) {
   T *const lse = data<T>(call.lse) + begin, *y = call.reduces ? nullptr : data<T>(call.loss);
   for (int64_t j = 0; j < n; ++j) lse[j] = top[j] + rest[j];
   LossSums of_all = {0, 0};
@@ -140,7 +150,7 @@ void finish_rows(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t b
     T of_row = 0;
     if (t != loss.ignore_index) {
       const T weight = loss.weight_of(t);
-      of_row = weight * ((top[j] - x[t * loss.cut.places + j]) + rest[j]);
+      of_row = weight * ((top[j] - x[t * step + j]) + rest[j]);
       if (loss.smoothing != T(0)) {
         of_row = (T(1) - loss.smoothing) * of_row +
                  loss.smoothing * (smooth[j] / static_cast<T>(loss.classes));
@@ -162,15 +172,33 @@ LossSums rows_forward(const calls::CrossEntropy& call, const Loss<T>& loss, int6
     const LogSum<T> lse = log_sum_exp(x, loss.classes);
     const bool smooths = loss.smoothing != T(0) && !loss.is_ignored(r);
     const T smooth = smooths ? smooth_loss(loss, x, lse) : T(0);
-    finish_rows(call, loss, r, 1, x, &lse.top, &lse.rest, &smooth, &sums);
+    finish_rows(call, loss, r, 1, x, 1, &lse.top, &lse.rest, &smooth, &sums);
   }
   return sums;
 }
 
+// A tile's logits by classes: where they lie, or a transposed copy of them.
+template <class T>
+struct Places {
+  const T* x;
+  int64_t step;
+  T copy[kTransposed];
+
+  Places(const Loss<T>& loss, const T* logits, int64_t n) : x(logits), step(loss.cut.places) {
+    if (!loss.cut.transposes) return;
+    for (int64_t c = 0; c < loss.classes; ++c) {
+      for (int64_t j = 0; j < n; ++j) copy[c * n + j] = logits[j * loss.classes + c];
+    }
+    x = copy, step = n;
+  }
+};
+
 template <class T>
 LossSums places_forward(const calls::CrossEntropy& call, const Loss<T>& loss, int64_t tile) {
-  const int64_t begin = loss.begin(tile), n = loss.end(tile) - begin, step = loss.cut.places;
-  const T* const x = data<const T>(call.x) + loss.logit_of(begin);
+  const int64_t begin = loss.begin(tile), n = loss.end(tile) - begin;
+  const Places<T> logits(loss, data<const T>(call.x) + loss.logit_of(begin), n);
+  const T* const x = logits.x;
+  const int64_t step = logits.step;
   T top[kPlaces], rest[kPlaces], smooth[kPlaces], term[kPlaces];
   double sum[kPlaces] = {};  // of a class at a time: in float it would lose what many classes add
   for (int64_t j = 0; j < n; ++j) top[j] = Limits<T>::kLowest;
@@ -188,7 +216,7 @@ LossSums places_forward(const calls::CrossEntropy& call, const Loss<T>& loss, in
   }
   for (int64_t j = 0; j < n; ++j) smooth[j] = static_cast<T>(sum[j]);
   LossSums sums = {0, 0};
-  finish_rows(call, loss, begin, n, x, top, rest, smooth, &sums);
+  finish_rows(call, loss, begin, n, x, step, top, rest, smooth, &sums);
   return sums;
 }
 
@@ -207,8 +235,8 @@ int32_t forward(const dt_stream* stream, const calls::CrossEntropy& call) {
   LossSums one = {0, 0};
   LossSums* const sums = tiles > 1 ? static_cast<LossSums*>(call.workspace) : &one;
   parallel_for(stream, tiles, 4 * loss.rows * loss.classes, [&](int64_t tile) {
-    const LossSums of_tile =
-        loss.cut.places > 1 ? places_forward(call, loss, tile) : rows_forward(call, loss, tile);
+    const LossSums of_tile = loss.cut.is_side_by_side() ? places_forward(call, loss, tile)
+                                                        : rows_forward(call, loss, tile);
     if (call.reduces) sums[tile] = of_tile;
   });
   if (!call.reduces) return DT_KERNEL_OK;
@@ -224,12 +252,12 @@ int32_t forward(const dt_stream* stream, const calls::CrossEntropy& call) {
 // By what exp(x - lse) is multiplied to be the softmax: 1, but for the digits that a large lse
 // lacks.
 template <class T>
-T missing_factor(const Loss<T>& loss, const T* x, T lse) {
+T missing_factor(const Loss<T>& loss, const T* x, int64_t step, T lse) {
   constexpr T kLarge = 64;  // below, lse has all digits that the softmax of floats shows
   if (lse < kLarge && lse > -kLarge) return T(1);
-  if (loss.cut.places == 1) return static_cast<T>(1 / sum_of_exp(x, lse, loss.classes));
+  if (step == 1) return static_cast<T>(1 / sum_of_exp(x, lse, loss.classes));
   double sum = 0;
-  for (int64_t c = 0; c < loss.classes; ++c) sum += math::exp(x[c * loss.cut.places] - lse);
+  for (int64_t c = 0; c < loss.classes; ++c) sum += math::exp(x[c * step] - lse);
   return static_cast<T>(1 / sum);
 }
 
@@ -239,7 +267,7 @@ template <class T>
 void row_gradient(const Loss<T>& loss, T* gx, const T* x, T lse, T g, int64_t target) {
   const T sharp = (T(1) - loss.smoothing) * loss.weight_of(target);
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
-  const T total = g * (sharp + uniform * loss.total_weight) * missing_factor(loss, x, lse);
+  const T total = g * (sharp + uniform * loss.total_weight) * missing_factor(loss, x, 1, lse);
   const T each = uniform == T(0) ? T(0) : g * uniform;  // also where g is infinite
   for (int64_t first = 0; first < loss.classes; first += kTile) {
     const int64_t end = min(loss.classes, first + kTile);
@@ -290,21 +318,25 @@ void rows_backward(const calls::CrossEntropyBackward& call, const Loss<T>& loss,
 template <class T>
 void places_backward(const calls::CrossEntropyBackward& call, const Loss<T>& loss,
                      const Slopes<T>& slopes, int64_t tile) {
-  const int64_t begin = loss.begin(tile), n = loss.end(tile) - begin, step = loss.cut.places;
-  const T* const x = data<const T>(call.x) + loss.logit_of(begin);
+  const int64_t begin = loss.begin(tile), n = loss.end(tile) - begin;
+  Places<T> logits(loss, data<const T>(call.x) + loss.logit_of(begin), n);
+  const T* const x = logits.x;
+  const int64_t step = logits.step;
   const T* const lse = data<const T>(call.lse) + begin;
-  T* const gx = data<T>(call.gx) + loss.logit_of(begin);
+  T* const result = data<T>(call.gx) + loss.logit_of(begin);
+  T* const gx = loss.cut.transposes ? logits.copy : result;
   const T uniform = loss.smoothing / static_cast<T>(loss.classes);
-  const int64_t image = begin / step, first = begin % step;
+  const int64_t image = begin / loss.cut.places, first = begin % loss.cut.places;
   T counts[kPlaces], total[kPlaces], each[kPlaces], sharp[kPlaces];
   for (int64_t j = 0; j < n; ++j) {
     const int64_t r = begin + j;
     counts[j] = !loss.is_ignored(r);
-    const T slope = slopes.of(image, first + j);
+    const T slope = loss.cut.transposes ? slopes.of(r, 0) : slopes.of(image, first + j);
     const T share =
         (T(1) - loss.smoothing) * (counts[j] != T(0) ? loss.weight_of(loss.target_of(r)) : T(0));
     sharp[j] = slope * share;
-    total[j] = slope * (share + uniform * loss.total_weight) * missing_factor(loss, x + j, lse[j]);
+    total[j] =
+        slope * (share + uniform * loss.total_weight) * missing_factor(loss, x + j, step, lse[j]);
     each[j] = uniform == T(0) ? T(0) : slope * uniform;
   }
   for (int64_t c = 0; c < loss.classes; ++c) {
@@ -317,6 +349,9 @@ void places_backward(const calls::CrossEntropyBackward& call, const Loss<T>& los
   for (int64_t j = 0; j < n; ++j) {
     if (counts[j] != T(0)) gx[loss.target_of(begin + j) * step + j] -= sharp[j];
   }
+  for (int64_t c = 0; loss.cut.transposes && c < loss.classes; ++c) {
+    for (int64_t j = 0; j < n; ++j) result[j * loss.classes + c] = gx[c * n + j];
+  }
 }
 
 template <class T>
@@ -325,8 +360,8 @@ int32_t backward(const dt_stream* stream, const calls::CrossEntropyBackward& cal
   if (!targets_are_valid(stream, loss)) return DT_KERNEL_INDEX;
   const Slopes<T> slopes(call, loss.cut.places);
   parallel_for(stream, loss.cut.tiles, 4 * loss.rows * loss.classes, [&](int64_t tile) {
-    loss.cut.places > 1 ? places_backward(call, loss, slopes, tile)
-                        : rows_backward(call, loss, slopes, tile);
+    loss.cut.is_side_by_side() ? places_backward(call, loss, slopes, tile)
+                               : rows_backward(call, loss, slopes, tile);
   });
   return DT_KERNEL_OK;
 }

@@ -137,18 +137,28 @@ void substitute(const factor::Substitution<T>& s) {
     substitute_columns<T, 1>(s, j, min<int64_t>(kLanes<T>, s.cols - j));
 }
 
-// By rows of the transpose, U of U^T U.
+// By rows of the transpose, U of U^T U, in whole vectors: what is left of the diagonal, and beyond
+// n, is written too, and never used.
 template <class T>
 int64_t cholesky(Strided<T> a, int64_t n) {
+  constexpr int64_t kWidth = kLanes<T>;
+  static_assert(kSmall % kWidth == 0);
   T u[kSmall][kSmall];
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < n; ++j) u[i][j] = j < i ? T(0) : a.at(j, i);
+  const int64_t end = ceil_div(n, kWidth) * kWidth;
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < end; ++j) u[i][j] = j < i || j >= n ? T(0) : a.at(j, i);
+  }
   for (int64_t k = 0; k < n; ++k) {
     if (!(u[k][k] > 0)) return k + 1;  // NaN, too
     const T root = __builtin_sqrt(u[k][k]);
-    for (int64_t j = k; j < n; ++j) u[k][j] /= root;
+    for (int64_t j = k / kWidth * kWidth; j < end; j += kWidth)
+      store(u[k] + j, load(u[k] + j) / splat(root));
     u[k][k] = root;
-    for (int64_t i = k + 1; i < n; ++i) add_scaled(u[i] + i, -u[k][i], u[k] + i, n - i);
+    for (int64_t i = k + 1; i < n; ++i) {
+      const Vector<T> factor = splat(-u[k][i]);
+      for (int64_t j = i / kWidth * kWidth; j < end; j += kWidth)
+        store(u[i] + j, multiply_add(factor, load(u[k] + j), load(u[i] + j)));
+    }
   }
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j <= i; ++j) a.at(i, j) = u[j][i];

@@ -27,7 +27,7 @@ inline void sum_two(int64_t n, const Terms& terms, double* first, double* second
   for (; i + kVectors * kWidth <= n; i += kVectors * kWidth) {
     DT_UNROLL_LANES
     for (int64_t k = 0; k < kVectors; ++k) {
-      const TwoSums<T> two = terms(i + k * kWidth, kWidth);
+      const TwoSums<T> two = terms(i + k * kWidth, std::integral_constant<int64_t, kWidth>());
       a[k] += two.first, b[k] += two.second;
     }
   }

@@ -145,6 +145,31 @@ static void test_tensor_base(void) {
   EXPECT(TYPE_ERROR, "tensor_base", dt_tensor_base(good.tensor, NULL));
 }
 
+static void test_out_offer(void) {
+  EXPECT(HANDLE, "out_offer", dt_out_offer((dt_tensor *)bad.released, good.tensors, 2, &out.i32[0]));
+  EXPECT(HANDLE, "out_offer", dt_out_offer((dt_tensor *)bad.garbage, good.tensors, 2, &out.i32[0]));
+  EXPECT(HANDLE, "out_offer", dt_out_offer((dt_tensor *)bad.foreign, good.tensors, 2, &out.i32[0]));
+  EXPECT(HANDLE, "out_offer", dt_out_offer(NULL, good.tensors, 2, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "out_offer", dt_out_offer(good.tensor, NULL, 2, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "out_offer", dt_out_offer(good.tensor, good.tensors, -7, &out.i32[0]));
+  EXPECT(VALUE_ERROR, "out_offer", dt_out_offer(good.tensor, NULL, -1, &out.i32[0]));
+  EXPECT(HANDLE, "out_offer", dt_out_offer(good.tensor, bad.released_tensors, 2, &out.i32[0]));
+  EXPECT(HANDLE, "out_offer", dt_out_offer(good.tensor, bad.foreign_tensors, 2, &out.i32[0]));
+  EXPECT(HANDLE, "out_offer", dt_out_offer(good.tensor, bad.null_tensors, 2, &out.i32[0]));
+  EXPECT(TYPE_ERROR, "out_offer", dt_out_offer(good.tensor, good.tensors, 2, NULL));
+}
+
+static void test_out_finish(void) {
+  EXPECT(HANDLE, "out_finish", dt_out_finish((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "out_finish", dt_out_finish((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "out_finish", dt_out_finish((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "out_finish", dt_out_finish(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "out_finish", dt_out_finish(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "out_finish", dt_out_finish(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "out_finish", dt_out_finish(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "out_finish", dt_out_finish(good.tensor, good.tensor, NULL));
+}
+
 static void test_tensor_version(void) {
   EXPECT(HANDLE, "tensor_version", dt_tensor_version((dt_tensor *)bad.released, &out.i64[0]));
   EXPECT(HANDLE, "tensor_version", dt_tensor_version((dt_tensor *)bad.garbage, &out.i64[0]));
@@ -328,6 +353,8 @@ int main(void) {
   test_tensor_is_set_to();
   test_tensor_is_same();
   test_tensor_base();
+  test_out_offer();
+  test_out_finish();
   test_tensor_version();
   test_tensor_item();
   test_tensor_to_string();

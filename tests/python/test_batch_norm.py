@@ -365,23 +365,53 @@ def test_short_planes_on_any_number_of_threads():
         assert all(dt.equal(a, b) for a, b in zip(results[0], other, strict=True))
 
 
+NARROW = [
+    (40, 32, 12, 12), (5, 3, 23, 25), (9, 64, 7, 7), (3, 40, 7, 7), (6, 5, 2, 3), (300, 7), (33, 50, 1, 1),
+    (2, 600, 3, 3),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", NARROW, ids=str)
+@pytest.mark.parametrize("order", ["rows", "channels last", "gaps", "turned"])
+@pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_narrow_images_in_parts(dtype):
-    """Of an evaluation, so many that they are widened in parts."""
+def test_narrow_images(shape, order, training, dtype):
+    """Floats of 16 bits in any order: rounded once, against float64."""
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(5)
-    x, mean, var = (
-        rng.normal(size=(40, 32, 12, 12)),
-        rng.normal(size=32),
-        rng.uniform(0.5, 2, size=32),
+    channels, narrow = shape[1], getattr(dt, dtype)
+    images = [dt.tensor(rng.normal(size=shape) + k).to(narrow) for k in (2, 0)]
+    numbers = [dt.tensor(rng.uniform(0.5, 2, size=channels)).to(narrow) for _ in range(4)]
+
+    def placed(t, x):
+        if order == "channels last" and x.ndim == 4:
+            return x.contiguous(memory_format=t.channels_last)
+        if order == "gaps":
+            return t.stack([x, x], -1)[..., 0]
+        return x.transpose(0, 1).contiguous().transpose(0, 1) if order == "turned" else x
+
+    def run(t, convert):
+        (x, grad), (weight, bias, mean, var) = map(convert, images), map(convert, numbers)
+        x, grad = placed(t, x), placed(t, grad)
+        return of_short_planes(t, x, weight, bias, grad, training, mean, var)
+
+    close = 2.0 ** (-11 if dtype == "float16" else -8)  # half of the last place
+    exact = run(torch, lambda x: torch.tensor(x.double().numpy()))
+    for got, want in zip(run(dt, lambda x: x), exact, strict=True):
+        assert got.dtype == narrow
+        scale = 1e-5 * max(1, abs(want).max())
+        np.testing.assert_allclose(
+            got.double().numpy(), want.numpy(), rtol=close * 1.01, atol=scale
+        )
+
+
+@pytest.mark.parametrize("isa", ("v2", "v3"))
+def test_narrow_images_on_other_processors(torch, isa):
+    tests = [sys.executable, "-m", "pytest", __file__, "-k", "test_narrow_images and not other"]
+    done = subprocess.run(
+        tests, env=os.environ | {"DT_CPU_ISA": isa}, capture_output=True, text=True
     )
-    narrow = dt.tensor(x).to(getattr(dt, dtype))
-    got = dt.nn.functional.batch_norm(narrow, dt.tensor(mean).float(), dt.tensor(var).float())
-    exact = torch.tensor(narrow.double().numpy())
-    want = torch.nn.functional.batch_norm(exact, torch.tensor(mean), torch.tensor(var))
-    assert got.dtype == narrow.dtype
-    close = 2.0 ** (-10 if dtype == "float16" else -7)  # half of the last place, and what is left
-    np.testing.assert_allclose(got.double().numpy(), want.numpy(), rtol=close, atol=close / 8)
+    assert done.returncode == 0 and f"{16 * len(NARROW)} passed" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

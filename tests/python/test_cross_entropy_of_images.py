@@ -1,5 +1,5 @@
-"""cross_entropy of images, where the kernel goes along the planes in tiles of places, and of large logits. Against
-PyTorch in float64."""
+"""cross_entropy of images and of rows of few classes, where the kernel goes along planes in tiles of places, and of
+large logits. Against PyTorch in float64."""
 
 import dumbtorch as dt
 import numpy as np
@@ -16,6 +16,12 @@ SIZES = [
     (1, 40, 1031),
     (9, 2, 4, 3, 3),
     (2, 1, 30),
+    (1100, 2),
+    (1, 3),
+    (513, 17),
+    (600, 32),
+    (70, 33),
+    (4096, 1),
 ]
 SETTINGS = [
     {},

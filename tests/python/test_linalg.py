@@ -492,3 +492,45 @@ def test_rank_of_lstsq_by_tolerance(matrix, driver, rcond, both):
 
     ours, theirs = both(run)
     assert ours.item() == theirs.item()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("rows", [1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 21])
+@pytest.mark.parametrize("columns", [1, 3, 5, 16])
+def test_small_systems_in_a_batch(rows, columns, dtype):
+    """Those that are worth no calls, and the first that are: against NumPy in double precision."""
+    rng = np.random.default_rng(rows * 17 + columns)
+    a = rng.normal(size=(40, rows, rows)) + 3 * rng.permutation(np.eye(rows))
+    b = rng.normal(size=(40, rows, columns))
+    x, y = (dt.tensor(v.astype(dtype)) for v in (a, b))
+    a, b = (v.double().numpy() for v in (x, y))
+    factors, pivots = dt.linalg.lu_factor(x)
+    triangle = x + 6 * dt.eye(rows, dtype=x.dtype)
+    exact = triangle.double().numpy()
+    lower = np.tril(exact, -1) / 8 + np.eye(rows)
+    half = dt.tensor(np.tril(exact, -1) / 8).to(x.dtype)
+    square = x @ x.mT + dt.eye(rows, dtype=x.dtype)
+    for got, wanted in (
+        (dt.linalg.solve(x, y), np.linalg.solve(a, b)),
+        (dt.linalg.solve(x, y.mT, left=False).mT, np.linalg.solve(a.swapaxes(1, 2), b)),
+        (dt.linalg.lu_solve(factors, pivots, y, adjoint=True), np.linalg.solve(a.swapaxes(1, 2), b)),
+        (dt.linalg.inv(x), np.linalg.inv(a)),
+        (dt.linalg.det(x), np.linalg.det(a)),
+        (dt.linalg.cholesky(square), np.linalg.cholesky(square.double().numpy())),
+        (dt.linalg.solve_triangular(triangle, y, upper=True), np.linalg.solve(np.triu(exact), b)),
+        (dt.linalg.solve_triangular(triangle.mT, y, upper=False), np.linalg.solve(np.triu(exact).swapaxes(1, 2), b)),
+        (dt.linalg.solve_triangular(half, y, upper=False, unitriangular=True), np.linalg.solve(lower, b)),
+    ):  # fmt: skip
+        scale = np.abs(wanted).max()
+        close = 1e-3 if dtype == "float32" else 1e-10
+        np.testing.assert_allclose(got.double().numpy(), wanted, rtol=close, atol=close * scale)
+
+
+@pytest.mark.parametrize("rows", [2, 5, 12, 13, 20, 32])
+def test_a_small_matrix_that_is_not_positive_says_which_minor(rows):
+    for minor in (1, rows // 2 + 1, rows):
+        x = dt.eye(rows)
+        x[minor - 1, minor - 1] = -1
+        assert dt.linalg.cholesky_ex(x)[1].item() == minor
+        x[minor - 1, minor - 1] = math.nan
+        assert dt.linalg.cholesky_ex(x)[1].item() == minor

@@ -193,6 +193,101 @@ def test_bernoulli_into_any_dtype(both, same, dtype):
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t.mm(x, y, out=x)", "t.mm(x, y, out=y)", "t.cumsum(x, 0, out=x)", "t.add(x.t(), y, out=x)",
+        "t.matmul(x, x, out=x.t())", "t.addmm(x, x, y, out=x)", "t.lerp(x, y, x, out=x)", "t.sum(x, 0, out=x[0])",
+        "t.softmax(x, 0, out=x)", "t.cat([x[:1], y[:2]], out=x)", "t.stack(list(x.t()), out=x)",
+        "t.where(x > 0, x.t(), y, out=x)", "t.index_select(x, 0, t.tensor([2, 1, 0]), out=x)", "t.pow(x[0], y, out=x)",
+        "t.add(x, x[:, :1], alpha=x[0, 0].item(), out=x)", "t.linalg.inv(x, out=x)", "t.tril(x, out=x.detach())",
+        "t.linalg.multi_dot([x, y, x], out=x)", "t.eq(x, x.t(), out=x)",
+    ],
+)  # fmt: skip
+def test_results_over_what_they_are_computed_from(both, same, text):
+    """PyTorch reads some of it after it was written: there, it is computed first."""
+
+    def run(t):
+        x = t.arange(9.0).reshape(3, 3) ** 2 - 3
+        names = {"t": t, "x": x, "y": x.sin() + 1}
+        if t is dt:
+            eval(text, names)
+        else:
+            call, _, place = text[:-1].rpartition(", out=")
+            eval(place, names).copy_(eval(call + ")", names))
+        return x, names["y"]
+
+    same(*both(run), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "call, dtype",
+    [
+        ("argmax(x, 1", "float64"), ("add(i, 1", "float64"), ("mul(i.int(), 3", "float32"), ("eq(x, i", "uint8"),
+        ("neg(i.short()", "float16"), ("cat([i, i]", "float64"), ("cumsum(i.t(), 0", "float64"),
+    ],
+)  # fmt: skip
+def test_a_place_of_another_dtype_with_as_many_bytes(both, same, call, dtype):
+    """PyTorch casts results of formulas alone: there, the tensor is."""
+
+    def run(t):
+        names = {"t": t, "x": t.tensor([[0.0, 1], [2, 5]]), "i": t.tensor([[3, 1], [5, 6]])}
+        made = eval(f"t.{call})", names)
+        if t is not dt:
+            return made.to(getattr(t, dtype))
+        return eval(
+            f"t.{call}, out=out)", names | {"out": t.zeros_like(made, dtype=getattr(t, dtype))}
+        )
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["t.mm(x, x[:2], out=c)", "t.index_select(x, 0, t.tensor([7]), out=c)", "t.exp(3, 4, out=c)"],
+)
+def test_what_failed_leaves_no_trace(call):
+    """The memory of `out` is not given to what is computed next."""
+    c, x = dt.zeros(3, 3), dt.ones(3, 3)
+    with pytest.raises((RuntimeError, TypeError, IndexError)):
+        eval(call, {"t": dt, "x": x, "c": c})
+    c.zero_()
+    y = x + 1
+    assert c.sum().item() == 0 and y.data_ptr() != c.data_ptr()
+
+
+def test_memory_is_given_once():
+    c, x = dt.zeros(3, 3), dt.ones(3, 3)
+    address = c.data_ptr()
+    version = c._version
+    assert dt.mm(x, x, out=c) is c and c.data_ptr() == address and c._version > version
+    y = dt.mm(x, x)
+    assert y.data_ptr() != address
+    view = dt.linalg.multi_dot([x, x, x, x], out=c)
+    z = x * 2
+    assert view is c and z.data_ptr() != address and c.sum().item() == 27 * 9
+
+
+def test_a_saved_tensor_that_was_written(both):
+    def run(t):
+        x, w, c = t.ones(3, 3), t.ones(3, 3, requires_grad=True), t.zeros(3, 3)
+        y = (w * c).sum()
+        t.mm(x, x, out=c)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+
+    both(run)
+
+
+def test_autocast_leaves_results_that_are_given_alone(both, same):
+    def run(t):
+        x, c = t.arange(9.0).reshape(3, 3) / 7, t.zeros(3, 3)
+        with t.autocast("cpu", dtype=t.bfloat16):
+            return t.mm(x, x, out=c)
+
+    same(*both(run))
+
+
 def test_refusals(torch):
     calls = (
         "t.add(x, x, out=i)", "t.exp(x, out=b)", "t.exp(x, out=3)", "t.exp(x, out=(x, x))",

@@ -18105,6 +18105,40 @@ static inline dt_tensor *T_base(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
+/** T_out_offer(place: tensor, inputs: tensor[])
+ * Has a function that is called next compute its result in the memory of `place`, where that is
+ * possible, and not elsewhere. `out_finish` comes after it, also after an error. For wrappers
+ * whose functions take `out`. Whether the function can be called now; false under autocast,
+ * which leaves results that are given alone. */
+static inline int32_t T_out_offer(dt_tensor *place, T_Tensors inputs) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_out_offer(place, inputs.p, inputs.n, &result));
+  return result;
+}
+
+/** T_out_finish(place: tensor, .made: tensor? = absent)
+ * Takes an offer back, and copies the result into `place` if it is not there already. NULL, or
+ * what the caller has to write into `place`, where sizes, dtype or device differ or a gradient
+ * is asked for. */
+typedef struct {
+  dt_tensor *made;
+} T_out_finish_options;
+static inline T_out_finish_options T_out_finish_defaults(void) {
+  T_out_finish_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_out_finish(dt_tensor *place, const T_out_finish_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_out_finish(place, options->made, &result));
+  return T_own_tensor_(result);
+}
+#define T_out_finish(...) T_out_finish_with_(__VA_ARGS__, )
+#define T_out_finish_with_(place, ...) \
+  T_OPTIONS_(out_finish, \
+    T_do_out_finish(place, &T_out_finish_o), __VA_ARGS__)
+
 /** T_version(input: tensor)
  * How often the tensor, its views and what it was detached from were changed in place. */
 static inline int64_t T_version(dt_tensor *input) {

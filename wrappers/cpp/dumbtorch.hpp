@@ -13090,6 +13090,25 @@ inline Tensor tensor_alias(const Tensor& input) {
   return Tensor(out);
 }
 
+// Has a function that is called next compute its result in the memory of `place`, where that is
+// possible, and not elsewhere. `out_finish` comes after it, also after an error. For wrappers whose
+// functions take `out`. Whether the function can be called now; false under autocast, which leaves
+// results that are given alone.
+inline bool out_offer(const Tensor& place, const TensorRefs& inputs) {
+  int32_t out = 0;
+  detail::check(dt_out_offer(place.handle(), inputs.data(), inputs.size(), &out));
+  return out != 0;
+}
+
+// Takes an offer back, and copies the result into `place` if it is not there already. NULL, or what
+// the caller has to write into `place`, where sizes, dtype or device differ or a gradient is asked
+// for.
+inline Tensor out_finish(const Tensor& place, const Tensor& made = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_out_finish(place.handle(), made.handle(), &out));
+  return Tensor(out);
+}
+
 // How tensors are printed from now on, by all threads.
 inline void set_print_options(
     int64_t precision = 4, int64_t threshold = 1000, int64_t edge_items = 3,

@@ -3980,6 +3980,14 @@ public :: tensor_alias
 interface tensor_alias
   procedure dt_tensor_alias
 end interface
+public :: out_offer
+interface out_offer
+  procedure dt_out_offer
+end interface
+public :: out_finish
+interface out_finish
+  procedure dt_out_finish
+end interface
 public :: set_print_options
 interface set_print_options
   procedure dt_set_print_options
@@ -22074,6 +22082,41 @@ function dt_tensor_base(input, stat, errmsg) result(out)
   call hold(out, f%taken(0))
   call dtf_end(f)
 end function
+! out_offer: Has a function that is called next compute its result in the memory of `place`, where
+! that is possible, and not elsewhere. `out_finish` comes after it, also after an error. For
+! wrappers whose functions take `out`. Whether the function can be called now; false under
+! autocast, which leaves results that are given alone.
+function dt_out_offer(place, inputs, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: place
+  type(dt_tensor), intent(in) :: inputs(:)
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  logical :: out
+  type(frame) :: f
+  call dtf_begin(f, 982)
+  call dtf_give(f, 0, handle_of(place))
+  call dtf_give(f, 1, handle_of(inputs))
+  call run(f, stat, errmsg)
+  out = f%taken(0) /= 0
+  call dtf_end(f)
+end function
+! out_finish: Takes an offer back, and copies the result into `place` if it is not there already.
+! NULL, or what the caller has to write into `place`, where sizes, dtype or device differ or a
+! gradient is asked for.
+function dt_out_finish(place, made, stat, errmsg) result(out)
+  type(dt_tensor), intent(in) :: place
+  type(dt_tensor), intent(in), optional :: made
+  integer, intent(out), optional :: stat
+  character(*), intent(inout), optional :: errmsg
+  type(dt_tensor) :: out
+  type(frame) :: f
+  call dtf_begin(f, 983)
+  call dtf_give(f, 0, handle_of(place))
+  if (present(made)) call dtf_give(f, 1, handle_of(made))
+  call run(f, stat, errmsg)
+  call hold(out, f%taken(0))
+  call dtf_end(f)
+end function
 ! tensor_version: How often the tensor, its views and what it was detached from were changed in
 ! place.
 function dt_tensor_version(input, stat, errmsg) result(out)
@@ -22082,7 +22125,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 982)
+  call dtf_begin(f, 984)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   out = f%taken(0)
@@ -22095,7 +22138,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   real(real64) :: out
   type(frame) :: f
-  call dtf_begin(f, 983)
+  call dtf_begin(f, 985)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   out = merge(transfer(f%taken(0), out), real(f%taken(0), real64), f%taken(1) == scalar_kind_float)
@@ -22108,7 +22151,7 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 984)
+  call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call take_text(out, f%taken(0), f%taken(1))
@@ -22124,7 +22167,7 @@ subroutine dt_set_print_options(precision, threshold, edge_items, line_width, sc
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 985)
+  call dtf_begin(f, 987)
   if (present(precision)) call dtf_give(f, 0, precision)
   if (present(threshold)) call dtf_give(f, 1, threshold)
   if (present(edge_items)) call dtf_give(f, 2, edge_items)
@@ -22141,7 +22184,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 986)
+  call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   out = f%taken(0) /= 0
@@ -22154,7 +22197,7 @@ subroutine dt_tensor_requires_grad_(input, requires_grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 987)
+  call dtf_begin(f, 989)
   call dtf_give(f, 0, handle_of(input))
   if (present(requires_grad)) call dtf_give(f, 1, requires_grad)
   call run(f, stat, errmsg)
@@ -22167,7 +22210,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 988)
+  call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   out = f%taken(0) /= 0
@@ -22180,7 +22223,7 @@ function dt_tensor_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 989)
+  call dtf_begin(f, 991)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22193,7 +22236,7 @@ subroutine dt_tensor_set_grad(input, grad, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 990)
+  call dtf_begin(f, 992)
   call dtf_give(f, 0, handle_of(input))
   if (present(grad)) call dtf_give(f, 1, handle_of(grad))
   call run(f, stat, errmsg)
@@ -22205,7 +22248,7 @@ subroutine dt_tensor_retain_grad(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 991)
+  call dtf_begin(f, 993)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22217,7 +22260,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 992)
+  call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   out = f%taken(0) /= 0
@@ -22231,7 +22274,7 @@ function dt_tensor_node(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 993)
+  call dtf_begin(f, 995)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22244,7 +22287,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 994)
+  call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   out = f%taken(0)
@@ -22257,7 +22300,7 @@ function dt_node_name(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 995)
+  call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   call take_text(out, f%taken(0), f%taken(1))
@@ -22270,7 +22313,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(c_ptr) :: out
   type(frame) :: f
-  call dtf_begin(f, 996)
+  call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   out = transfer(f%taken(0), out)
@@ -22283,7 +22326,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 997)
+  call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   out = f%taken(0)
@@ -22298,7 +22341,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 998)
+  call dtf_begin(f, 1000)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22313,7 +22356,7 @@ function dt_node_next(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_node) :: out
   type(frame) :: f
-  call dtf_begin(f, 999)
+  call dtf_begin(f, 1001)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22328,7 +22371,7 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1000)
+  call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call take_text(out, f%taken(0), f%taken(1))
@@ -22342,7 +22385,7 @@ function dt_tensor_data(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1001)
+  call dtf_begin(f, 1003)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22356,7 +22399,7 @@ subroutine dt_tensor_set_data(input, data, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1002)
+  call dtf_begin(f, 1004)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(data))
   call run(f, stat, errmsg)
@@ -22369,7 +22412,7 @@ function dt_build_info(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1003)
+  call dtf_begin(f, 1005)
   call run(f, stat, errmsg)
   call take_text(out, f%taken(0), f%taken(1))
   call dtf_end(f)
@@ -22381,7 +22424,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1004)
+  call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   out = f%taken(0)
@@ -22394,7 +22437,7 @@ function dt_tensor_list_new(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor_list) :: out
   type(frame) :: f
-  call dtf_begin(f, 1005)
+  call dtf_begin(f, 1007)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22407,7 +22450,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1006)
+  call dtf_begin(f, 1008)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   out = f%taken(0)
@@ -22421,7 +22464,7 @@ function dt_tensor_list_get(self, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1007)
+  call dtf_begin(f, 1009)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
@@ -22434,7 +22477,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1008)
+  call dtf_begin(f, 1010)
   call run(f, stat, errmsg)
   out = f%taken(0) /= 0
   call dtf_end(f)
@@ -22445,7 +22488,7 @@ subroutine dt_set_grad_enabled(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1009)
+  call dtf_begin(f, 1011)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22456,7 +22499,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1010)
+  call dtf_begin(f, 1012)
   call run(f, stat, errmsg)
   out = f%taken(0) /= 0
   call dtf_end(f)
@@ -22468,7 +22511,7 @@ subroutine dt_set_detect_anomaly(mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1011)
+  call dtf_begin(f, 1013)
   call dtf_give(f, 0, mode)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22479,7 +22522,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer :: out
   type(frame) :: f
-  call dtf_begin(f, 1012)
+  call dtf_begin(f, 1014)
   call run(f, stat, errmsg)
   out = int(f%taken(0))
   call dtf_end(f)
@@ -22490,7 +22533,7 @@ subroutine dt_set_default_dtype(d, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1013)
+  call dtf_begin(f, 1015)
   call dtf_give(f, 0, d)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22501,7 +22544,7 @@ function dt_get_default_device(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   character(:), allocatable :: out
   type(frame) :: f
-  call dtf_begin(f, 1014)
+  call dtf_begin(f, 1016)
   call run(f, stat, errmsg)
   call dtf_name_device(f, 0)
   call take_text(out, f%taken(0), f%taken(1))
@@ -22513,7 +22556,7 @@ subroutine dt_set_default_device(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1015)
+  call dtf_begin(f, 1017)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22525,7 +22568,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   logical :: out
   type(frame) :: f
-  call dtf_begin(f, 1016)
+  call dtf_begin(f, 1018)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   out = f%taken(0) /= 0
@@ -22537,7 +22580,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1017)
+  call dtf_begin(f, 1019)
   call run(f, stat, errmsg)
   out = f%taken(0)
   call dtf_end(f)
@@ -22548,7 +22591,7 @@ subroutine dt_set_num_threads(n, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1018)
+  call dtf_begin(f, 1020)
   call dtf_give(f, 0, n)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22563,7 +22606,7 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   integer(int64), intent(out) :: reserved
   integer(int64), intent(out) :: peak
   type(frame) :: f
-  call dtf_begin(f, 1019)
+  call dtf_begin(f, 1021)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   allocated = f%taken(0)
@@ -22577,7 +22620,7 @@ subroutine dt_set_log(log, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1020)
+  call dtf_begin(f, 1022)
   if (present(log)) call dtf_give(f, 0, transfer(c_funloc(log), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22589,7 +22632,7 @@ subroutine dt_set_memory_hook(hook, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1021)
+  call dtf_begin(f, 1023)
   call dtf_give(f, 0, transfer(c_funloc(hook), 0_int64))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22599,7 +22642,7 @@ subroutine dt_remove_memory_hook(stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1022)
+  call dtf_begin(f, 1024)
   call run(f, stat, errmsg)
   call dtf_end(f)
 end subroutine
@@ -22609,7 +22652,7 @@ subroutine dt_empty_cache(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1023)
+  call dtf_begin(f, 1025)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22621,7 +22664,7 @@ subroutine dt_synchronize(device, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1024)
+  call dtf_begin(f, 1026)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22634,7 +22677,7 @@ function dt_view(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1025)
+  call dtf_begin(f, 1027)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -22648,7 +22691,7 @@ function dt_detach(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1026)
+  call dtf_begin(f, 1028)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22661,7 +22704,7 @@ subroutine dt_detach_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1027)
+  call dtf_begin(f, 1029)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22674,7 +22717,7 @@ function dt_view_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1028)
+  call dtf_begin(f, 1030)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22689,7 +22732,7 @@ function dt_reshape(input, shape, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1029)
+  call dtf_begin(f, 1031)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
@@ -22704,7 +22747,7 @@ function dt_reshape_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1030)
+  call dtf_begin(f, 1032)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22720,7 +22763,7 @@ function dt_flatten(input, start_dim, end_dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1031)
+  call dtf_begin(f, 1033)
   call dtf_give(f, 0, handle_of(input))
   if (present(start_dim)) call dtf_give(f, 1, start_dim)
   if (present(end_dim)) call dtf_give(f, 2, end_dim)
@@ -22737,7 +22780,7 @@ function dt_unflatten(input, dim, sizes, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1032)
+  call dtf_begin(f, 1034)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, sizes)
@@ -22754,7 +22797,7 @@ function dt_transpose(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1033)
+  call dtf_begin(f, 1035)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22770,7 +22813,7 @@ subroutine dt_transpose_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1034)
+  call dtf_begin(f, 1036)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -22786,7 +22829,7 @@ function dt_swapaxes(input, axis0, axis1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1035)
+  call dtf_begin(f, 1037)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22802,7 +22845,7 @@ subroutine dt_swapaxes_(input, axis0, axis1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1036)
+  call dtf_begin(f, 1038)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, axis0)
   call dtf_give(f, 2, axis1)
@@ -22817,7 +22860,7 @@ function dt_permute(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1037)
+  call dtf_begin(f, 1039)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -22833,7 +22876,7 @@ function dt_movedim(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1038)
+  call dtf_begin(f, 1040)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -22848,7 +22891,7 @@ function dt_t(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1039)
+  call dtf_begin(f, 1041)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -22860,7 +22903,7 @@ subroutine dt_t_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1040)
+  call dtf_begin(f, 1042)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -22873,7 +22916,7 @@ function dt_squeeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1041)
+  call dtf_begin(f, 1043)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22887,7 +22930,7 @@ subroutine dt_squeeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1042)
+  call dtf_begin(f, 1044)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22901,7 +22944,7 @@ function dt_unsqueeze(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1043)
+  call dtf_begin(f, 1045)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22915,7 +22958,7 @@ subroutine dt_unsqueeze_(input, dim, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1044)
+  call dtf_begin(f, 1046)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -22929,7 +22972,7 @@ function dt_expand(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1045)
+  call dtf_begin(f, 1047)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -22944,7 +22987,7 @@ function dt_expand_as(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1046)
+  call dtf_begin(f, 1048)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -22959,7 +23002,7 @@ function dt_broadcast_to(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1047)
+  call dtf_begin(f, 1049)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -22975,7 +23018,7 @@ function dt_select(input, dim, index, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1048)
+  call dtf_begin(f, 1050)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, index)
@@ -22993,7 +23036,7 @@ function dt_narrow(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1049)
+  call dtf_begin(f, 1051)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23013,7 +23056,7 @@ function dt_slice(input, dim, start, end, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1050)
+  call dtf_begin(f, 1052)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   if (present(start)) call dtf_give(f, 2, start)
@@ -23033,7 +23076,7 @@ function dt_as_strided(input, size, stride, storage_offset, stat, errmsg) result
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1051)
+  call dtf_begin(f, 1053)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23051,7 +23094,7 @@ subroutine dt_as_strided_(input, size, stride, storage_offset, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1052)
+  call dtf_begin(f, 1054)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call dtf_give(f, 2, stride)
@@ -23068,7 +23111,7 @@ subroutine dt_resize_(input, size, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1053)
+  call dtf_begin(f, 1055)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23081,7 +23124,7 @@ subroutine dt_resize_as_(input, the_template, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1054)
+  call dtf_begin(f, 1056)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(the_template))
   call run(f, stat, errmsg)
@@ -23095,7 +23138,7 @@ function dt_view_dtype(input, dtype, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1055)
+  call dtf_begin(f, 1057)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dtype)
   call run(f, stat, errmsg)
@@ -23113,7 +23156,7 @@ function dt_unfold(input, dimension, size, step, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1056)
+  call dtf_begin(f, 1058)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dimension)
   call dtf_give(f, 2, size)
@@ -23132,7 +23175,7 @@ function dt_diagonal(input, offset, dim1, dim2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1057)
+  call dtf_begin(f, 1059)
   call dtf_give(f, 0, handle_of(input))
   if (present(offset)) call dtf_give(f, 1, offset)
   if (present(dim1)) call dtf_give(f, 2, dim1)
@@ -23150,7 +23193,7 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1058)
+  call dtf_begin(f, 1060)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, chunks)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23168,7 +23211,7 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1059)
+  call dtf_begin(f, 1061)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_size)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23186,7 +23229,7 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1060)
+  call dtf_begin(f, 1062)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, split_sizes)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23204,7 +23247,7 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1061)
+  call dtf_begin(f, 1063)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23222,7 +23265,7 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1062)
+  call dtf_begin(f, 1064)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, indices)
   if (present(dim)) call dtf_give(f, 2, dim)
@@ -23239,7 +23282,7 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1063)
+  call dtf_begin(f, 1065)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23255,7 +23298,7 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1064)
+  call dtf_begin(f, 1066)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23271,7 +23314,7 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1065)
+  call dtf_begin(f, 1067)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
@@ -23286,7 +23329,7 @@ function dt_atleast_1d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1066)
+  call dtf_begin(f, 1068)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23299,7 +23342,7 @@ function dt_atleast_2d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1067)
+  call dtf_begin(f, 1069)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23312,7 +23355,7 @@ function dt_atleast_3d(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1068)
+  call dtf_begin(f, 1070)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23325,7 +23368,7 @@ function dt_ravel(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1069)
+  call dtf_begin(f, 1071)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23338,7 +23381,7 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1070)
+  call dtf_begin(f, 1072)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
@@ -23354,7 +23397,7 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1071)
+  call dtf_begin(f, 1073)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call run(f, stat, errmsg)
@@ -23370,7 +23413,7 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor), allocatable, dimension(:) :: out
   type(frame) :: f
-  call dtf_begin(f, 1072)
+  call dtf_begin(f, 1074)
   call dtf_give(f, 0, handle_of(input))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23386,7 +23429,7 @@ function dt_cat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1073)
+  call dtf_begin(f, 1075)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23401,7 +23444,7 @@ function dt_stack(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1074)
+  call dtf_begin(f, 1076)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -23416,7 +23459,7 @@ function dt_repeat(input, repeats, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1075)
+  call dtf_begin(f, 1077)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, repeats)
   call run(f, stat, errmsg)
@@ -23433,7 +23476,7 @@ function dt_narrow_copy(input, dim, start, length, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1076)
+  call dtf_begin(f, 1078)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call dtf_give(f, 2, start)
@@ -23450,7 +23493,7 @@ function dt_sum_to_size(input, size, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1077)
+  call dtf_begin(f, 1079)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, size)
   call run(f, stat, errmsg)
@@ -23465,7 +23508,7 @@ function dt_flip(input, dims, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1078)
+  call dtf_begin(f, 1080)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dims)
   call run(f, stat, errmsg)
@@ -23483,7 +23526,7 @@ function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(ou
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1079)
+  call dtf_begin(f, 1081)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23507,7 +23550,7 @@ function dt_interpolate_aligned(input, size, scale_factor, mode, align_corners, 
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1080)
+  call dtf_begin(f, 1082)
   call dtf_give(f, 0, handle_of(input))
   if (present(size)) call dtf_give(f, 1, size)
   if (present(scale_factor)) call dtf_give(f, 2, scale_factor)
@@ -23531,7 +23574,7 @@ function dt_grid_sample(input, grid, mode, padding_mode, align_corners, stat, er
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1081)
+  call dtf_begin(f, 1083)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(grid))
   if (present(mode)) call dtf_give(f, 2, mode)
@@ -23551,7 +23594,7 @@ function dt_affine_grid(theta, size, align_corners, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1082)
+  call dtf_begin(f, 1084)
   call dtf_give(f, 0, handle_of(theta))
   call dtf_give(f, 1, size)
   if (present(align_corners)) call dtf_give(f, 2, align_corners)
@@ -23567,7 +23610,7 @@ function dt_ger(input, vec2, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1083)
+  call dtf_begin(f, 1085)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(vec2))
   call run(f, stat, errmsg)
@@ -23581,7 +23624,7 @@ function dt_absolute(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1084)
+  call dtf_begin(f, 1086)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23593,7 +23636,7 @@ subroutine dt_absolute_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1085)
+  call dtf_begin(f, 1087)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23605,7 +23648,7 @@ function dt_negative(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1086)
+  call dtf_begin(f, 1088)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23617,7 +23660,7 @@ subroutine dt_negative_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1087)
+  call dtf_begin(f, 1089)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23629,7 +23672,7 @@ function dt_sgn(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1088)
+  call dtf_begin(f, 1090)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23641,7 +23684,7 @@ subroutine dt_sgn_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1089)
+  call dtf_begin(f, 1091)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23653,7 +23696,7 @@ function dt_fix(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1090)
+  call dtf_begin(f, 1092)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23665,7 +23708,7 @@ subroutine dt_fix_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1091)
+  call dtf_begin(f, 1093)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23677,7 +23720,7 @@ function dt_arcsin(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1092)
+  call dtf_begin(f, 1094)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23689,7 +23732,7 @@ subroutine dt_arcsin_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1093)
+  call dtf_begin(f, 1095)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23701,7 +23744,7 @@ function dt_arccos(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1094)
+  call dtf_begin(f, 1096)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23713,7 +23756,7 @@ subroutine dt_arccos_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1095)
+  call dtf_begin(f, 1097)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23725,7 +23768,7 @@ function dt_arctan(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1096)
+  call dtf_begin(f, 1098)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23737,7 +23780,7 @@ subroutine dt_arctan_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1097)
+  call dtf_begin(f, 1099)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23750,7 +23793,7 @@ function dt_arctan2(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1098)
+  call dtf_begin(f, 1100)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23764,7 +23807,7 @@ subroutine dt_arctan2_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1099)
+  call dtf_begin(f, 1101)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
@@ -23777,7 +23820,7 @@ function dt_arcsinh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1100)
+  call dtf_begin(f, 1102)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23789,7 +23832,7 @@ subroutine dt_arcsinh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1101)
+  call dtf_begin(f, 1103)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23801,7 +23844,7 @@ function dt_arccosh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1102)
+  call dtf_begin(f, 1104)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23813,7 +23856,7 @@ subroutine dt_arccosh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1103)
+  call dtf_begin(f, 1105)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23825,7 +23868,7 @@ function dt_arctanh(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1104)
+  call dtf_begin(f, 1106)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -23837,7 +23880,7 @@ subroutine dt_arctanh_(input, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1105)
+  call dtf_begin(f, 1107)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call dtf_end(f)
@@ -23851,7 +23894,7 @@ function dt_subtract(input, other, alpha, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1106)
+  call dtf_begin(f, 1108)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23867,7 +23910,7 @@ subroutine dt_subtract_(input, other, alpha, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1107)
+  call dtf_begin(f, 1109)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(alpha)) call give(f, 2, alpha)
@@ -23882,7 +23925,7 @@ function dt_multiply(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1108)
+  call dtf_begin(f, 1110)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -23896,7 +23939,7 @@ subroutine dt_multiply_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1109)
+  call dtf_begin(f, 1111)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -23911,7 +23954,7 @@ function dt_divide(input, other, rounding_mode, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1110)
+  call dtf_begin(f, 1112)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23927,7 +23970,7 @@ subroutine dt_divide_(input, other, rounding_mode, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1111)
+  call dtf_begin(f, 1113)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   if (present(rounding_mode)) call dtf_give(f, 2, rounding_mode)
@@ -23943,7 +23986,7 @@ function dt_clip(input, min, max, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1112)
+  call dtf_begin(f, 1114)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23959,7 +24002,7 @@ subroutine dt_clip_(input, min, max, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1113)
+  call dtf_begin(f, 1115)
   call dtf_give(f, 0, handle_of(input))
   if (present(min)) call give(f, 1, min)
   if (present(max)) call give(f, 2, max)
@@ -23974,7 +24017,7 @@ function dt_greater(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1114)
+  call dtf_begin(f, 1116)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -23988,7 +24031,7 @@ subroutine dt_greater_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1115)
+  call dtf_begin(f, 1117)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24002,7 +24045,7 @@ function dt_greater_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1116)
+  call dtf_begin(f, 1118)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24016,7 +24059,7 @@ subroutine dt_greater_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1117)
+  call dtf_begin(f, 1119)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24030,7 +24073,7 @@ function dt_less(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1118)
+  call dtf_begin(f, 1120)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24044,7 +24087,7 @@ subroutine dt_less_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1119)
+  call dtf_begin(f, 1121)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24058,7 +24101,7 @@ function dt_less_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1120)
+  call dtf_begin(f, 1122)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24072,7 +24115,7 @@ subroutine dt_less_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1121)
+  call dtf_begin(f, 1123)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24086,7 +24129,7 @@ function dt_not_equal(input, other, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1122)
+  call dtf_begin(f, 1124)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24100,7 +24143,7 @@ subroutine dt_not_equal_(input, other, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1123)
+  call dtf_begin(f, 1125)
   call dtf_give(f, 0, handle_of(input))
   call give(f, 1, other)
   call run(f, stat, errmsg)
@@ -24116,7 +24159,7 @@ function dt_trapz(y, x, dx, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1124)
+  call dtf_begin(f, 1126)
   call dtf_give(f, 0, handle_of(y))
   if (present(x)) call dtf_give(f, 1, handle_of(x))
   if (present(dx)) call give(f, 2, dx)
@@ -24133,7 +24176,7 @@ function dt_concat(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1125)
+  call dtf_begin(f, 1127)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24148,7 +24191,7 @@ function dt_concatenate(tensors, dim, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1126)
+  call dtf_begin(f, 1128)
   call dtf_give(f, 0, handle_of(tensors))
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
@@ -24164,7 +24207,7 @@ function dt_swapdims(input, dim0, dim1, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1127)
+  call dtf_begin(f, 1129)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24180,7 +24223,7 @@ subroutine dt_swapdims_(input, dim0, dim1, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1128)
+  call dtf_begin(f, 1130)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim0)
   call dtf_give(f, 2, dim1)
@@ -24196,7 +24239,7 @@ function dt_moveaxis(input, source, destination, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1129)
+  call dtf_begin(f, 1131)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, source)
   call dtf_give(f, 2, destination)
@@ -24211,7 +24254,7 @@ function dt_row_stack(tensors, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1130)
+  call dtf_begin(f, 1132)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24224,7 +24267,7 @@ function dt_argwhere(input, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1131)
+  call dtf_begin(f, 1133)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24238,7 +24281,7 @@ function dt_live_handles(kind, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   integer(int64) :: out
   type(frame) :: f
-  call dtf_begin(f, 1132)
+  call dtf_begin(f, 1134)
   if (present(kind)) call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
   out = f%taken(0)
@@ -24252,7 +24295,7 @@ function dt_from_array(array, stat, errmsg) result(out)
   character(*), intent(inout), optional :: errmsg
   type(dt_tensor) :: out
   type(frame) :: f
-  call dtf_begin(f, 1133)
+  call dtf_begin(f, 1135)
   call dtf_give(f, 0, array)
   call run(f, stat, errmsg)
   call hold(out, f%taken(0))
@@ -24266,7 +24309,7 @@ subroutine dt_tensor_to_array(input, array, stat, errmsg)
   integer, intent(out), optional :: stat
   character(*), intent(inout), optional :: errmsg
   type(frame) :: f
-  call dtf_begin(f, 1134)
+  call dtf_begin(f, 1136)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, array)
   call run(f, stat, errmsg)

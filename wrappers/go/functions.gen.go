@@ -12303,21 +12303,45 @@ func (x *Tensor) Base() (out *Tensor, err error) {
 	return
 }
 
+// OutOffer: Has a function that is called next compute its result in the memory of `place`, where
+// that is possible, and not elsewhere. `out_finish` comes after it, also after an error. For
+// wrappers whose functions take `out`. Whether the function can be called now; false under
+// autocast, which leaves results that are given alone.
+func OutOffer(place *Tensor, inputs []*Tensor) (out bool, err error) {
+	err = run(982, []any{place, inputs}, &out)
+	return
+}
+
+// OutFinishOptions are the optional arguments.
+type OutFinishOptions struct {
+	// What the function gave; absent if it failed.
+	Made *Tensor
+}
+
+// OutFinish: Takes an offer back, and copies the result into `place` if it is not there already.
+// NULL, or what the caller has to write into `place`, where sizes, dtype or device differ or a
+// gradient is asked for.
+func OutFinish(place *Tensor, options ...OutFinishOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(983, []any{place, o.Made}, &out)
+	return
+}
+
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (out int, err error) {
-	err = run(982, []any{x}, &out)
+	err = run(984, []any{x}, &out)
 	return
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (out any, err error) {
-	err = run(983, []any{x}, &out)
+	err = run(985, []any{x}, &out)
 	return
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (out string, err error) {
-	err = run(984, []any{x}, &out)
+	err = run(986, []any{x}, &out)
 	return
 }
 
@@ -12342,13 +12366,13 @@ type SetPrintOptionsOptions struct {
 // SetPrintOptions: How tensors are printed from now on, by all threads.
 func SetPrintOptions(options ...SetPrintOptionsOptions) error {
 	o := last(options)
-	return run(985, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
+	return run(987, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (out bool, err error) {
-	err = run(986, []any{x}, &out)
+	err = run(988, []any{x}, &out)
 	return
 }
 
@@ -12361,18 +12385,18 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(987, []any{x, o.RequiresGrad})
+	return x, run(989, []any{x, o.RequiresGrad})
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (out bool, err error) {
-	err = run(988, []any{x}, &out)
+	err = run(990, []any{x}, &out)
 	return
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (out *Tensor, err error) {
-	err = run(989, []any{x}, &out)
+	err = run(991, []any{x}, &out)
 	return
 }
 
@@ -12385,174 +12409,174 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	return run(990, []any{x, o.Grad})
+	return run(992, []any{x, o.Grad})
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	return run(991, []any{x})
+	return run(993, []any{x})
 }
 
 // RetainsGrad: Whether retain_grad was called on a tensor that is not a leaf.
 func (x *Tensor) RetainsGrad() (out bool, err error) {
-	err = run(992, []any{x}, &out)
+	err = run(994, []any{x}, &out)
 	return
 }
 
 // Node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what
 // adds to its gradient.
 func (x *Tensor) Node() (out *Node, err error) {
-	err = run(993, []any{x}, &out)
+	err = run(995, []any{x}, &out)
 	return
 }
 
 // OutputNr: Which output of the recorded operation the tensor is; 0 for leaves.
 func (x *Tensor) OutputNr() (out int, err error) {
-	err = run(994, []any{x}, &out)
+	err = run(996, []any{x}, &out)
 	return
 }
 
 // Name: The operation's name. "MulBackward0".
 func (x *Node) Name() (out string, err error) {
-	err = run(995, []any{x}, &out)
+	err = run(997, []any{x}, &out)
 	return
 }
 
 // Address: Tells operations apart. Where it is: one number for all handles of one operation.
 func (x *Node) Address() (out uintptr, err error) {
-	err = run(996, []any{x}, &out)
+	err = run(998, []any{x}, &out)
 	return
 }
 
 // NextCount: How many inputs gradients may go to.
 func (x *Node) NextCount() (out int, err error) {
-	err = run(997, []any{x}, &out)
+	err = run(999, []any{x}, &out)
 	return
 }
 
 // NextOutput: Which output of the operation that made an input the input is. -1 if its gradient
 // goes nowhere.
 func (x *Node) NextOutput(index int) (out int, err error) {
-	err = run(998, []any{x, index}, &out)
+	err = run(1000, []any{x, index}, &out)
 	return
 }
 
 // Next: The operation that made an input; of a leaf, what adds to its gradient.
 func (x *Node) Next(index int) (out *Node, err error) {
-	err = run(999, []any{x, index}, &out)
+	err = run(1001, []any{x, index}, &out)
 	return
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (out string, err error) {
-	err = run(1000, []any{x}, &out)
+	err = run(1002, []any{x}, &out)
 	return
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (out *Tensor, err error) {
-	err = run(1001, []any{x}, &out)
+	err = run(1003, []any{x}, &out)
 	return
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	return run(1002, []any{x, data})
+	return run(1004, []any{x, data})
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (out string, err error) {
-	err = run(1003, []any{}, &out)
+	err = run(1005, []any{}, &out)
 	return
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (out int, err error) {
-	err = run(1004, []any{x}, &out)
+	err = run(1006, []any{x}, &out)
 	return
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (out *TensorList, err error) {
-	err = run(1005, []any{tensors}, &out)
+	err = run(1007, []any{tensors}, &out)
 	return
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (out int, err error) {
-	err = run(1006, []any{x}, &out)
+	err = run(1008, []any{x}, &out)
 	return
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (out *Tensor, err error) {
-	err = run(1007, []any{x, index}, &out)
+	err = run(1009, []any{x, index}, &out)
 	return
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (out bool, err error) {
-	err = run(1008, []any{}, &out)
+	err = run(1010, []any{}, &out)
 	return
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	return run(1009, []any{mode})
+	return run(1011, []any{mode})
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (out bool, err error) {
-	err = run(1010, []any{}, &out)
+	err = run(1012, []any{}, &out)
 	return
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	return run(1011, []any{mode})
+	return run(1013, []any{mode})
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (out Dtype, err error) {
-	err = run(1012, []any{}, &out)
+	err = run(1014, []any{}, &out)
 	return
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	return run(1013, []any{d})
+	return run(1015, []any{d})
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (out Device, err error) {
-	err = run(1014, []any{}, &out)
+	err = run(1016, []any{}, &out)
 	return
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	return run(1015, []any{device})
+	return run(1017, []any{device})
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (out bool, err error) {
-	err = run(1016, []any{device}, &out)
+	err = run(1018, []any{device}, &out)
 	return
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (out int, err error) {
-	err = run(1017, []any{}, &out)
+	err = run(1019, []any{}, &out)
 	return
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	return run(1018, []any{n})
+	return run(1020, []any{n})
 }
 
 // MemoryStatsOptions are the optional arguments.
@@ -12565,24 +12589,24 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (allocated int, reserved int, peak int, err error) {
 	o := last(options)
-	err = run(1019, []any{o.Device}, &allocated, &reserved, &peak)
+	err = run(1021, []any{o.Device}, &allocated, &reserved, &peak)
 	return
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	return run(1020, []any{log})
+	return run(1022, []any{log})
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	return run(1021, []any{hook})
+	return run(1023, []any{hook})
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	return run(1022, []any{})
+	return run(1024, []any{})
 }
 
 // EmptyCacheOptions are the optional arguments.
@@ -12594,7 +12618,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	return run(1023, []any{o.Device})
+	return run(1025, []any{o.Device})
 }
 
 // SynchronizeOptions are the optional arguments.
@@ -12607,42 +12631,42 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	return run(1024, []any{o.Device})
+	return run(1026, []any{o.Device})
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (out *Tensor, err error) {
-	err = run(1025, []any{x, size}, &out)
+	err = run(1027, []any{x, size}, &out)
 	return
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (out *Tensor, err error) {
-	err = run(1026, []any{x}, &out)
+	err = run(1028, []any{x}, &out)
 	return
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	return x, run(1027, []any{x})
+	return x, run(1029, []any{x})
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1028, []any{x, other}, &out)
+	err = run(1030, []any{x, other}, &out)
 	return
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (out *Tensor, err error) {
-	err = run(1029, []any{x, shape}, &out)
+	err = run(1031, []any{x, shape}, &out)
 	return
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1030, []any{x, other}, &out)
+	err = run(1032, []any{x, other}, &out)
 	return
 }
 
@@ -12658,59 +12682,59 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1031, []any{x, o.StartDim, o.EndDim}, &out)
+	err = run(1033, []any{x, o.StartDim, o.EndDim}, &out)
 	return
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (out *Tensor, err error) {
-	err = run(1032, []any{x, dim, sizes}, &out)
+	err = run(1034, []any{x, dim, sizes}, &out)
 	return
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1033, []any{x, dim0, dim1}, &out)
+	err = run(1035, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Transpose_: In-place version of `transpose`.
 func (x *Tensor) Transpose_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1034, []any{x, dim0, dim1})
+	return x, run(1036, []any{x, dim0, dim1})
 }
 
 // Swapaxes: transpose by NumPy's name.
 func (x *Tensor) Swapaxes(axis0 int, axis1 int) (out *Tensor, err error) {
-	err = run(1035, []any{x, axis0, axis1}, &out)
+	err = run(1037, []any{x, axis0, axis1}, &out)
 	return
 }
 
 // Swapaxes_: In-place version of `swapaxes`.
 func (x *Tensor) Swapaxes_(axis0 int, axis1 int) (*Tensor, error) {
-	return x, run(1036, []any{x, axis0, axis1})
+	return x, run(1038, []any{x, axis0, axis1})
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (out *Tensor, err error) {
-	err = run(1037, []any{x, dims}, &out)
+	err = run(1039, []any{x, dims}, &out)
 	return
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1038, []any{x, source, destination}, &out)
+	err = run(1040, []any{x, source, destination}, &out)
 	return
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (out *Tensor, err error) {
-	err = run(1039, []any{x}, &out)
+	err = run(1041, []any{x}, &out)
 	return
 }
 
 // T_: In-place version of `t`.
 func (x *Tensor) T_() (*Tensor, error) {
-	return x, run(1040, []any{x})
+	return x, run(1042, []any{x})
 }
 
 // SqueezeOptions are the optional arguments.
@@ -12722,7 +12746,7 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1041, []any{x, o.Dim}, &out)
+	err = run(1043, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -12735,47 +12759,47 @@ type Squeeze_Options struct {
 // Squeeze_: In-place version of `squeeze`.
 func (x *Tensor) Squeeze_(options ...Squeeze_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1042, []any{x, o.Dim})
+	return x, run(1044, []any{x, o.Dim})
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (out *Tensor, err error) {
-	err = run(1043, []any{x, dim}, &out)
+	err = run(1045, []any{x, dim}, &out)
 	return
 }
 
 // Unsqueeze_: In-place version of `unsqueeze`.
 func (x *Tensor) Unsqueeze_(dim int) (*Tensor, error) {
-	return x, run(1044, []any{x, dim})
+	return x, run(1046, []any{x, dim})
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (out *Tensor, err error) {
-	err = run(1045, []any{x, size}, &out)
+	err = run(1047, []any{x, size}, &out)
 	return
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (out *Tensor, err error) {
-	err = run(1046, []any{x, other}, &out)
+	err = run(1048, []any{x, other}, &out)
 	return
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (out *Tensor, err error) {
-	err = run(1047, []any{x, size}, &out)
+	err = run(1049, []any{x, size}, &out)
 	return
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (out *Tensor, err error) {
-	err = run(1048, []any{x, dim, index}, &out)
+	err = run(1050, []any{x, dim, index}, &out)
 	return
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1049, []any{x, dim, start, length}, &out)
+	err = run(1051, []any{x, dim, start, length}, &out)
 	return
 }
 
@@ -12797,7 +12821,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1050, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(1052, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -12810,7 +12834,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1051, []any{x, size, stride, o.StorageOffset}, &out)
+	err = run(1053, []any{x, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -12823,31 +12847,31 @@ type AsStrided_Options struct {
 // AsStrided_: In-place version of `as_strided`.
 func (x *Tensor) AsStrided_(size []int, stride []int, options ...AsStrided_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1052, []any{x, size, stride, o.StorageOffset})
+	return x, run(1054, []any{x, size, stride, o.StorageOffset})
 }
 
 // Resize_: Gives the tensor another shape, row-major from its first element on. What it had keeps
 // its place in memory; where there is too little, the tensor moves, without its views, and what is
 // new has arbitrary contents.
 func (x *Tensor) Resize_(size []int) (*Tensor, error) {
-	return x, run(1053, []any{x, size})
+	return x, run(1055, []any{x, size})
 }
 
 // ResizeAs_: resize_ to the shape of another tensor.
 func (x *Tensor) ResizeAs_(theTemplate *Tensor) (*Tensor, error) {
-	return x, run(1054, []any{x, theTemplate})
+	return x, run(1056, []any{x, theTemplate})
 }
 
 // ViewDtype: The same memory, read as another element type. It takes no part in a graph.
 func (x *Tensor) ViewDtype(dtype Dtype) (out *Tensor, err error) {
-	err = run(1055, []any{x, dtype}, &out)
+	err = run(1057, []any{x, dtype}, &out)
 	return
 }
 
 // Unfold: All windows along a dimension: it counts them, and a new last dimension holds what is in
 // them.
 func (x *Tensor) Unfold(dimension int, size int, step int) (out *Tensor, err error) {
-	err = run(1056, []any{x, dimension, size, step}, &out)
+	err = run(1058, []any{x, dimension, size, step}, &out)
 	return
 }
 
@@ -12866,7 +12890,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1057, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(1059, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -12879,7 +12903,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1058, []any{x, chunks, o.Dim}, &out)
+	err = run(1060, []any{x, chunks, o.Dim}, &out)
 	return
 }
 
@@ -12892,7 +12916,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1059, []any{x, splitSize, o.Dim}, &out)
+	err = run(1061, []any{x, splitSize, o.Dim}, &out)
 	return
 }
 
@@ -12905,7 +12929,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1060, []any{x, splitSizes, o.Dim}, &out)
+	err = run(1062, []any{x, splitSizes, o.Dim}, &out)
 	return
 }
 
@@ -12918,7 +12942,7 @@ type SplitSectionsOptions struct {
 // SplitSections: Splits a dimension into pieces whose sizes differ by one at most.
 func (x *Tensor) SplitSections(sections int, options ...SplitSectionsOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1061, []any{x, sections, o.Dim}, &out)
+	err = run(1063, []any{x, sections, o.Dim}, &out)
 	return
 }
 
@@ -12931,55 +12955,55 @@ type SplitAtOptions struct {
 // SplitAt: Splits a dimension at given places. tensor_split in Python.
 func (x *Tensor) SplitAt(indices []int, options ...SplitAtOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1062, []any{x, indices, o.Dim}, &out)
+	err = run(1064, []any{x, indices, o.Dim}, &out)
 	return
 }
 
 // Hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
 func (x *Tensor) Hsplit(sections int) (out []*Tensor, err error) {
-	err = run(1063, []any{x, sections}, &out)
+	err = run(1065, []any{x, sections}, &out)
 	return
 }
 
 // Vsplit: Splits dimension 0 of two or more into equal pieces.
 func (x *Tensor) Vsplit(sections int) (out []*Tensor, err error) {
-	err = run(1064, []any{x, sections}, &out)
+	err = run(1066, []any{x, sections}, &out)
 	return
 }
 
 // Dsplit: Splits dimension 2 of three or more into equal pieces.
 func (x *Tensor) Dsplit(sections int) (out []*Tensor, err error) {
-	err = run(1065, []any{x, sections}, &out)
+	err = run(1067, []any{x, sections}, &out)
 	return
 }
 
 // Atleast1d: A number as a vector; else the input as it is.
 func Atleast1d(input *Tensor) (out *Tensor, err error) {
-	err = run(1066, []any{input}, &out)
+	err = run(1068, []any{input}, &out)
 	return
 }
 
 // Atleast2d: A number or a vector as a matrix of one row; else the input as it is.
 func Atleast2d(input *Tensor) (out *Tensor, err error) {
-	err = run(1067, []any{input}, &out)
+	err = run(1069, []any{input}, &out)
 	return
 }
 
 // Atleast3d: A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
 func Atleast3d(input *Tensor) (out *Tensor, err error) {
-	err = run(1068, []any{input}, &out)
+	err = run(1070, []any{input}, &out)
 	return
 }
 
 // Ravel: All elements in row-major order: a view if they lie so, else a copy.
 func (x *Tensor) Ravel() (out *Tensor, err error) {
-	err = run(1069, []any{x}, &out)
+	err = run(1071, []any{x}, &out)
 	return
 }
 
 // BroadcastTensors: All tensors expanded to their common shape.
 func BroadcastTensors(tensors []*Tensor) (out []*Tensor, err error) {
-	err = run(1070, []any{tensors}, &out)
+	err = run(1072, []any{tensors}, &out)
 	return
 }
 
@@ -12993,7 +13017,7 @@ type MeshgridOptions struct {
 // along one dimension.
 func Meshgrid(tensors []*Tensor, options ...MeshgridOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1071, []any{tensors, o.Indexing}, &out)
+	err = run(1073, []any{tensors, o.Indexing}, &out)
 	return
 }
 
@@ -13006,7 +13030,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(1072, []any{x, o.Dim}, &out)
+	err = run(1074, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -13019,7 +13043,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1073, []any{tensors, o.Dim}, &out)
+	err = run(1075, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13032,31 +13056,31 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1074, []any{tensors, o.Dim}, &out)
+	err = run(1076, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (out *Tensor, err error) {
-	err = run(1075, []any{x, repeats}, &out)
+	err = run(1077, []any{x, repeats}, &out)
 	return
 }
 
 // NarrowCopy: A copy of a range along a dimension.
 func (x *Tensor) NarrowCopy(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(1076, []any{x, dim, start, length}, &out)
+	err = run(1078, []any{x, dim, start, length}, &out)
 	return
 }
 
 // SumToSize: The sum over what broadcasting would repeat.
 func (x *Tensor) SumToSize(size []int) (out *Tensor, err error) {
-	err = run(1077, []any{x, size}, &out)
+	err = run(1079, []any{x, size}, &out)
 	return
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (out *Tensor, err error) {
-	err = run(1078, []any{x, dims}, &out)
+	err = run(1080, []any{x, dims}, &out)
 	return
 }
 
@@ -13077,7 +13101,7 @@ type InterpolateOptions struct {
 // in the input. Channels-last in gives channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1079, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
+	err = run(1081, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
 	return
 }
 
@@ -13109,7 +13133,7 @@ type InterpolateAlignedOptions struct {
 // align_corners=).
 func InterpolateAligned(input *Tensor, options ...InterpolateAlignedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1080, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
+	err = run(1082, []any{input, o.Size, o.ScaleFactor, o.Mode, o.AlignCorners, o.RecomputeScaleFactor, o.Antialias}, &out)
 	return
 }
 
@@ -13130,7 +13154,7 @@ type GridSampleOptions struct {
 // sizes (Jaderberg et al., arXiv:1506.02025).
 func GridSample(input *Tensor, grid *Tensor, options ...GridSampleOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1081, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
+	err = run(1083, []any{input, grid, o.Mode, o.PaddingMode, o.AlignCorners}, &out)
 	return
 }
 
@@ -13144,135 +13168,135 @@ type AffineGridOptions struct {
 // theta @ (x, y, 1) for each element.
 func AffineGrid(theta *Tensor, size []int, options ...AffineGridOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1082, []any{theta, size, o.AlignCorners}, &out)
+	err = run(1084, []any{theta, size, o.AlignCorners}, &out)
 	return
 }
 
 // Ger: Another name of `outer`.
 func (x *Tensor) Ger(vec2 *Tensor) (out *Tensor, err error) {
-	err = run(1083, []any{x, vec2}, &out)
+	err = run(1085, []any{x, vec2}, &out)
 	return
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (out *Tensor, err error) {
-	err = run(1084, []any{x}, &out)
+	err = run(1086, []any{x}, &out)
 	return
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	return x, run(1085, []any{x})
+	return x, run(1087, []any{x})
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (out *Tensor, err error) {
-	err = run(1086, []any{x}, &out)
+	err = run(1088, []any{x}, &out)
 	return
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	return x, run(1087, []any{x})
+	return x, run(1089, []any{x})
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (out *Tensor, err error) {
-	err = run(1088, []any{x}, &out)
+	err = run(1090, []any{x}, &out)
 	return
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	return x, run(1089, []any{x})
+	return x, run(1091, []any{x})
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (out *Tensor, err error) {
-	err = run(1090, []any{x}, &out)
+	err = run(1092, []any{x}, &out)
 	return
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	return x, run(1091, []any{x})
+	return x, run(1093, []any{x})
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (out *Tensor, err error) {
-	err = run(1092, []any{x}, &out)
+	err = run(1094, []any{x}, &out)
 	return
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	return x, run(1093, []any{x})
+	return x, run(1095, []any{x})
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (out *Tensor, err error) {
-	err = run(1094, []any{x}, &out)
+	err = run(1096, []any{x}, &out)
 	return
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	return x, run(1095, []any{x})
+	return x, run(1097, []any{x})
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (out *Tensor, err error) {
-	err = run(1096, []any{x}, &out)
+	err = run(1098, []any{x}, &out)
 	return
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	return x, run(1097, []any{x})
+	return x, run(1099, []any{x})
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (out *Tensor, err error) {
-	err = run(1098, []any{x, other}, &out)
+	err = run(1100, []any{x, other}, &out)
 	return
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	return x, run(1099, []any{x, other})
+	return x, run(1101, []any{x, other})
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (out *Tensor, err error) {
-	err = run(1100, []any{x}, &out)
+	err = run(1102, []any{x}, &out)
 	return
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	return x, run(1101, []any{x})
+	return x, run(1103, []any{x})
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (out *Tensor, err error) {
-	err = run(1102, []any{x}, &out)
+	err = run(1104, []any{x}, &out)
 	return
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	return x, run(1103, []any{x})
+	return x, run(1105, []any{x})
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (out *Tensor, err error) {
-	err = run(1104, []any{x}, &out)
+	err = run(1106, []any{x}, &out)
 	return
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	return x, run(1105, []any{x})
+	return x, run(1107, []any{x})
 }
 
 // SubtractOptions are the optional arguments.
@@ -13284,7 +13308,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1106, []any{x, other, o.Alpha}, &out)
+	err = run(1108, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -13297,18 +13321,18 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1107, []any{x, other, o.Alpha})
+	return x, run(1109, []any{x, other, o.Alpha})
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (out *Tensor, err error) {
-	err = run(1108, []any{x, other}, &out)
+	err = run(1110, []any{x, other}, &out)
 	return
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	return x, run(1109, []any{x, other})
+	return x, run(1111, []any{x, other})
 }
 
 // DivideOptions are the optional arguments.
@@ -13320,7 +13344,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1110, []any{x, other, o.RoundingMode}, &out)
+	err = run(1112, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -13333,7 +13357,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1111, []any{x, other, o.RoundingMode})
+	return x, run(1113, []any{x, other, o.RoundingMode})
 }
 
 // ClipOptions are the optional arguments.
@@ -13348,7 +13372,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1112, []any{x, o.Min, o.Max}, &out)
+	err = run(1114, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -13364,62 +13388,62 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(1113, []any{x, o.Min, o.Max})
+	return x, run(1115, []any{x, o.Min, o.Max})
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (out *Tensor, err error) {
-	err = run(1114, []any{x, other}, &out)
+	err = run(1116, []any{x, other}, &out)
 	return
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	return x, run(1115, []any{x, other})
+	return x, run(1117, []any{x, other})
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (out *Tensor, err error) {
-	err = run(1116, []any{x, other}, &out)
+	err = run(1118, []any{x, other}, &out)
 	return
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	return x, run(1117, []any{x, other})
+	return x, run(1119, []any{x, other})
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (out *Tensor, err error) {
-	err = run(1118, []any{x, other}, &out)
+	err = run(1120, []any{x, other}, &out)
 	return
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	return x, run(1119, []any{x, other})
+	return x, run(1121, []any{x, other})
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (out *Tensor, err error) {
-	err = run(1120, []any{x, other}, &out)
+	err = run(1122, []any{x, other}, &out)
 	return
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	return x, run(1121, []any{x, other})
+	return x, run(1123, []any{x, other})
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (out *Tensor, err error) {
-	err = run(1122, []any{x, other}, &out)
+	err = run(1124, []any{x, other}, &out)
 	return
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	return x, run(1123, []any{x, other})
+	return x, run(1125, []any{x, other})
 }
 
 // TrapzOptions are the optional arguments.
@@ -13437,7 +13461,7 @@ type TrapzOptions struct {
 // Trapz: Another name of `trapezoid`.
 func Trapz(y *Tensor, options ...TrapzOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1124, []any{y, o.X, o.Dx, o.Dim}, &out)
+	err = run(1126, []any{y, o.X, o.Dx, o.Dim}, &out)
 	return
 }
 
@@ -13450,7 +13474,7 @@ type ConcatOptions struct {
 // Concat: Another name of `cat`.
 func Concat(tensors []*Tensor, options ...ConcatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1125, []any{tensors, o.Dim}, &out)
+	err = run(1127, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -13463,36 +13487,36 @@ type ConcatenateOptions struct {
 // Concatenate: Another name of `cat`.
 func Concatenate(tensors []*Tensor, options ...ConcatenateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(1126, []any{tensors, o.Dim}, &out)
+	err = run(1128, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Swapdims: Another name of `transpose`.
 func (x *Tensor) Swapdims(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(1127, []any{x, dim0, dim1}, &out)
+	err = run(1129, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Swapdims_: Another name of `transpose_`.
 func (x *Tensor) Swapdims_(dim0 int, dim1 int) (*Tensor, error) {
-	return x, run(1128, []any{x, dim0, dim1})
+	return x, run(1130, []any{x, dim0, dim1})
 }
 
 // Moveaxis: Another name of `movedim`.
 func (x *Tensor) Moveaxis(source []int, destination []int) (out *Tensor, err error) {
-	err = run(1129, []any{x, source, destination}, &out)
+	err = run(1131, []any{x, source, destination}, &out)
 	return
 }
 
 // RowStack: Another name of `vstack`.
 func RowStack(tensors []*Tensor) (out *Tensor, err error) {
-	err = run(1130, []any{tensors}, &out)
+	err = run(1132, []any{tensors}, &out)
 	return
 }
 
 // Argwhere: Another name of `nonzero`.
 func (x *Tensor) Argwhere() (out *Tensor, err error) {
-	err = run(1131, []any{x}, &out)
+	err = run(1133, []any{x}, &out)
 	return
 }
 
@@ -13506,6 +13530,6 @@ type LiveHandlesOptions struct {
 // an unknown kind.
 func LiveHandles(options ...LiveHandlesOptions) (count int, err error) {
 	o := last(options)
-	err = run(1132, []any{o.Kind}, &count)
+	err = run(1134, []any{o.Kind}, &count)
 	return
 }

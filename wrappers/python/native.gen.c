@@ -6542,6 +6542,17 @@ static int64_t py_tensor_base(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_out_offer(int64_t place, const int64_t *inputs, int64_t inputs_n) {
+  int32_t out = 0;
+  return dt_out_offer((dt_tensor *)(intptr_t)place, (dt_tensor *const *)inputs, inputs_n, &out) ? -1 : out;
+}
+
+static int64_t py_out_finish(int64_t place, int64_t made) {
+  dt_tensor *out = NULL;
+  if (dt_out_finish((dt_tensor *)(intptr_t)place, (dt_tensor *)(intptr_t)made, &out)) return 1;
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_tensor_version(int64_t input) {
   int64_t out = 0;
   if (dt_tensor_version((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;

@@ -43,6 +43,8 @@ static PyObject* methods;         /* a dict: what takes all arguments of a metho
 static PyObject* device_at;       /* (number) -> dumbtorch.device */
 static PyObject* get_general;     /* (x, index) -> x[index] */
 static PyObject* put_general;     /* (x, index, value): x[index] = value */
+static PyObject* compute_for;     /* (out, function, args, options) -> what is to be in out */
+static PyObject* finish_out;      /* (out, function, results) -> out, with the results in it */
 
 /* ---- objects and errors */
 
@@ -260,6 +262,7 @@ static PyObject* slot_compare(PyObject* a, PyObject* b, int operation) {
 #include "indexing.h"
 #include "memory_type.h"
 #include "number_lists.h"
+#include "out.h"
 
 /* ---- DLPack: a capsule owns the managed tensor until a consumer renames it */
 
@@ -366,8 +369,9 @@ static PyObject* install(PyObject* module, PyObject* args) {
   PyObject* type;
   (void)module;
   if (tensor_type) return PyErr_Format(PyExc_RuntimeError, "install: called twice");
-  if (!PyArg_ParseTuple(args, "OOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
-                        &methods, &device_at, &get_general, &put_general))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
+                        &methods, &device_at, &get_general, &put_general, &compute_for,
+                        &finish_out))
     return NULL;
   Py_INCREF(args); /* and with it all that is in it */
   tensor_type = (PyTypeObject*)type;
@@ -488,6 +492,8 @@ static PyMethodDef kFunctions[] = {
     {"from_memory", from_memory, METH_O, "from_memory(array): a Tensor on it, None if not plain."},
     {"drop_grads", drop_grads, METH_O, "drop_grads(tensors): x.grad = None for each in a list."},
     {"exchange", exchange, METH_VARARGS, "exchange(a, b): each becomes what the other was."},
+    {"into", (PyCFunction)(void (*)(void))into, METH_VARARGS | METH_KEYWORDS,
+     "into(out, function, ...): what the function gives, written into `out`."},
     {"own", own, METH_VARARGS, "own(tensor, callback): the library keeps it for this tensor."},
     {"on_collection", on_collection, METH_VARARGS, "For gc.callbacks."},
     {"to_capsule", to_capsule, METH_O, "A DLPack capsule that shares the tensor's memory."},

@@ -16,7 +16,6 @@
 #include "core/ops/checks.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/nn.gen.h"
-#include "core/runtime/widen.h"
 #include "kernels/channel_order.h"
 
 namespace dt {
@@ -173,17 +172,10 @@ struct Normalising {
   }
 };
 
-// With running statistics an image knows nothing of the others.
 void normalise(const Normalising& n) {
   BatchNormCall call;
   n.fill(call);
-  if (n.bn.training) return run(op::batch_norm, call);
-  const View x = call.x, y = call.y;
-  in_widened_parts(op::batch_norm.number, x, 0, [&](int64_t first, int64_t count) {
-    call.x = part_of(x, 0, first, count);
-    call.y = part_of(y, 0, first, count);
-    run(op::batch_norm, call);
-  });
+  run(op::batch_norm, call);
 }
 
 // ---- with an addend and a relu behind it

@@ -13,10 +13,25 @@ inline int64_t terms_for(int64_t n) {
   return n <= kSmall ? 0 : half_of(n);
 }
 
-// t @ x = x
+// t @ x = x, of what is not worth calls.
+template <class T>
+void solve_few(Strided<const T> t, bool upper, bool unit, Strided<T> x, int64_t n, int64_t cols) {
+  const int64_t begin = upper ? n - 1 : 0, step = upper ? -1 : 1;
+  for (int64_t j = 0; j < cols; ++j) {
+    for (int64_t count = 0, i = begin; count < n; ++count, i += step) {
+      T sum = x.at(i, j);
+      for (int64_t k = begin; k != i; k += step) sum -= t.at(i, k) * x.at(k, j);
+      x.at(i, j) = unit ? sum : sum / t.at(i, i);
+    }
+  }
+}
+
+// The same of any size.
 template <class T>
 void solve_triangle(const Team<T>& team, Strided<const T> t, bool upper, bool unit, Strided<T> x,
                     int64_t n, int64_t cols) {
+  constexpr int64_t kFew = 64;  // multiplications and divisions
+  if (n * n * cols <= kFew) return solve_few(t, upper, unit, x, n, cols);
   if (n <= kSmall) {
     team.each(cols, n * n, [=, &team](int64_t begin, int64_t end) {
       team.loops.substitute(
@@ -78,7 +93,25 @@ struct Cholesky {
   }
 
  private:
+  // Few rows are not worth a call.
+  static int64_t factor_few(Strided<T> x, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) {
+      T root = 0;
+      for (int64_t i = k; i < n; ++i) {
+        T rest = x.at(i, k);
+        for (int64_t j = 0; j < k; ++j) rest -= x.at(i, j) * x.at(k, j);
+        if (i == k) {
+          if (!(rest > 0)) return k + 1;  // NaN, too
+          root = __builtin_sqrt(rest);
+        }
+        x.at(i, k) = i == k ? root : rest / root;
+      }
+    }
+    return 0;
+  }
   static int64_t factor(const Team<T>& team, Strided<T> x, int64_t n) {
+    constexpr int64_t kFew = 12;
+    if (n <= kFew) return factor_few(x, n);
     if (n <= kSmall) return team.loops.cholesky(x, n);
     const int64_t half = half_of(n), rest = n - half;
     const int64_t failed = factor(team, x, half);
@@ -111,9 +144,7 @@ void exchange(const Team<T>& team, Strided<T> x, const int32_t* pivots, int64_t 
     for (int64_t j = first + from; j < first + to; ++j) {
       for (int64_t step = 0; step < end - begin; ++step) {
         const int64_t i = back ? end - 1 - step : begin + step;
-        const int64_t other = pivots[i] - 1;
-        if (other == i) continue;
-        swap(x.at(i, j), x.at(other, j));
+        swap(x.at(i, j), x.at(pivots[i] - 1, j));  // with itself, too: nobody foresees where
       }
     }
   });
@@ -152,10 +183,12 @@ struct Lu {
     int32_t* pivots;
     int64_t failed;
 
+    static constexpr int64_t kFew = 16;
+
     // Columns [begin, end), from row `begin` on.
     void factor(int64_t begin, int64_t end) {
       constexpr int64_t kPanel = 8;
-      if (end - begin <= kPanel) return eliminate(begin, end);
+      if (end - begin <= kPanel || rows <= kFew) return eliminate(begin, end);
       const int64_t middle = begin + ceil_div(ceil_div(end - begin, 2), kPanel) * kPanel;
       factor(begin, middle);
       exchange(team, x, pivots, begin, middle, middle, end);
@@ -169,7 +202,6 @@ struct Lu {
 
     // Column by column; few rows are not worth calls.
     void eliminate(int64_t begin, int64_t end) {
-      constexpr int64_t kFew = 6;
       for (int64_t k = begin; k < end; ++k) {
         T* const column = &x.at(0, k);
         const int64_t pivot = k + (rows <= kFew ? find_pivot(column + k, rows - k)
@@ -190,8 +222,11 @@ struct Lu {
 
     static int64_t find_pivot(const T* column, int64_t n) {
       int64_t pivot = 0;
+      T most = factor::magnitude(column[0]);
       for (int64_t i = 1; i < n; ++i) {
-        if (factor::magnitude(column[i]) > factor::magnitude(column[pivot])) pivot = i;
+        const T size = factor::magnitude(column[i]);
+        pivot += (i - pivot) & -static_cast<int64_t>(size > most);  // nobody foresees which
+        most = size > most ? size : most;
       }
       return pivot;
     }

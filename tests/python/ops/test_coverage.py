@@ -66,6 +66,7 @@ ELSEWHERE = {
     },
     "test_subscript.py: brackets, as other languages write them": {"at", "set_at"},
     "test_streams.py: where memory is": {"cpu", "cuda"},
+    "test_out.py: where results are": {"out_finish"},
     "test_models.py: a module that writes": {"module_generate"},
     "tests/capi: handles, without arithmetic": {"tensor_alias", "tensor_list_get"},
 }  # fmt: skip

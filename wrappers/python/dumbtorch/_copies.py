@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import _ops, _types
-from ._out import into
+from ._tensor_type import into
 
 
 def alias_copy(input, *, out=None):

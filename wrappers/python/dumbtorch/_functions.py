@@ -6,8 +6,8 @@ import math
 from builtins import range as _range
 
 from . import _ops, cpu, cuda
-from ._out import into
 from ._runtime import placed
+from ._tensor_type import into
 from ._types import Size, float64
 from ._types import device as Device
 from ._warning import warn_each, warn_once

@@ -6,8 +6,7 @@ import math
 
 from . import _ops
 from ._named_results import result_type
-from ._out import into
-from ._tensor_type import TensorBase
+from ._tensor_type import TensorBase, into
 from ._types import bool_, float32, float64, int64
 from .autograd.function import Function
 

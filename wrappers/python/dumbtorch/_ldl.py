@@ -8,8 +8,8 @@ from . import _ops
 from ._creation import tensor
 from ._functions import broadcast_shapes
 from ._named_results import result_type
-from ._out import into
 from ._runtime import LinAlgError
+from ._tensor_type import into
 from ._types import float32, float64, int32
 from .autograd.function import Function
 

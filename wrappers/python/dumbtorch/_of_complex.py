@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from . import _ops
-from ._out import into
+from ._tensor_type import into
 
 
 def real(input):

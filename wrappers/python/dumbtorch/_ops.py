@@ -6,7 +6,6 @@ from . import _enums
 from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi, lib
 from ._named_results import result_type
-from ._out import into
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -55,7 +54,7 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
-from ._tensor_type import TensorBase
+from ._tensor_type import TensorBase, into
 from ._types import DTYPE, MEMORY_FORMAT, Choice
 from ._warning import warn_of_sizes
 
@@ -16019,6 +16018,51 @@ def tensor_base(input):
     return None
 
 
+def out_offer(place, inputs):
+    """Has a function that is called next compute its result in the memory of `place`, where
+    that is possible, and not elsewhere. `out_finish` comes after it, also after an error.
+    For wrappers whose functions take `out`.
+
+    Args:
+        place: Where the result shall be.
+        inputs: All tensors that it is computed from.
+
+    Returns:
+        Whether the function can be called now; false under autocast, which leaves results
+        that are given alone.
+    """
+    try:
+        inputs_c = handle_list(inputs)
+        out = lib.py_out_offer(place._h, inputs_c, len(inputs_c))
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, out_offer, "out_offer", "place:tensor inputs:tensor[]", place, inputs)
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def out_finish(place, made=None):
+    """Takes an offer back, and copies the result into `place` if it is not there already.
+
+    Args:
+        place: What was offered.
+        made: What the function gave; absent if it failed.
+
+    Returns:
+        NULL, or what the caller has to write into `place`, where sizes, dtype or device
+        differ or a gradient is asked for.
+    """
+    try:
+        out = lib.py_out_finish(place._h, 0 if made is None else made._h)
+    except BAD_ARGUMENTS as error:
+        return otherwise(error, out_finish, "out_finish", "place:tensor made:tensor?", place, made)
+    if out > 1:
+        return wrap(out)
+    if out:
+        raise fail()
+    return None
+
+
 def tensor_version(input):
     """How often the tensor, its views and what it was detached from were changed in place."""
     try:
@@ -19358,7 +19402,7 @@ class Hook(Handle):
 
 
 ELEMENTWISE = frozenset("neg neg_ abs abs_ sign sign_ floor floor_ ceil ceil_ round round_ trunc trunc_ exp exp_ log log_ log1p log1p_ sqrt sqrt_ rsqrt rsqrt_ square square_ reciprocal reciprocal_ sin sin_ cos cos_ tanh tanh_ erf erf_ sigmoid sigmoid_ relu relu_ leaky_relu leaky_relu_ elu elu_ softplus logsigmoid silu silu_ clamp_min clamp_min_ clamp_max clamp_max_ add add_ sub sub_ rsub mul mul_ true_divide true_divide_ maximum minimum hardsigmoid hardsigmoid_ hardswish hardswish_ hardshrink mish mish_ eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_and_ bitwise_or bitwise_or_ bitwise_xor bitwise_xor_ bitwise_left_shift bitwise_left_shift_ bitwise_right_shift bitwise_right_shift_ where tan tan_ asin asin_ acos acos_ atan atan_ sinh sinh_ cosh cosh_ asinh asinh_ acosh acosh_ atanh atanh_ atan2 atan2_ hypot hypot_ sinc sinc_ expm1 expm1_ exp2 exp2_ log2 log2_ log10 log10_ xlogy xlogy_ logaddexp logaddexp2 ldexp ldexp_ frac frac_ signbit copysign copysign_ gcd gcd_ lcm lcm_ fmax fmin erfc erfc_ erfcx erfinv erfinv_ ndtri lgamma lgamma_ digamma digamma_ zeta".split())
-MAKERS = frozenset("scaled_dot_product_attention multi_head_attention_forward autograd_grad custom_function conv1d conv1d_padding conv_transpose1d conv2d conv2d_padding conv_transpose2d conv3d conv3d_padding conv_transpose3d empty empty_strided new_empty_strided zeros ones full arange linspace logspace eye scalar_tensor empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full from_numbers from_bools from_ints clone read_idx archive_bytes load_npy linalg_cholesky linalg_cholesky_ex cholesky cholesky_solve cholesky_inverse linalg_lu_factor linalg_lu_factor_ex linalg_lu lu_unpack linalg_lu_solve lu_solve linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_inv inverse linalg_inv_ex linalg_det det linalg_slogdet slogdet logdet linalg_qr geqrf linalg_householder_product orgqr ormqr linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals svd linalg_pinv linalg_matrix_rank linalg_lstsq linalg_cond linalg_cond_named linalg_matrix_exp matrix_exp linalg_tensorinv linalg_tensorsolve rotary_embedding sinusoidal_embedding top_k_top_p_filtering sample_logits amp_unscale_ index index_put index_select index_add gather scatter scatter_add scatter_reduce index_reduce index_fill index_copy masked_scatter take take_along_dim put nonzero_static masked_select nonzero one_hot tril triu segment_reduce matmul mm bmm baddbmm addbmm mv addmv vdot dot addmm outer addr inner cross kron einsum tensordot tensordot_dims bilinear linalg_matmul matrix_power linalg_multi_dot chain_matmul trace linalg_cross linalg_vecdot linalg_vector_norm linalg_matrix_norm nuclear_norm linalg_norm cosine_similarity pairwise_distance dist cdist pdist renorm vander linalg_vander mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss soft_margin_loss hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss ctc_loss cross_entropy linear_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits linear linear_activation batch_norm batch_norm_relu layer_norm rms_norm group_norm instance_norm local_response_norm softmax log_softmax rrelu gumbel_softmax embedding embedding_bag fake_quantize_per_tensor_affine fake_quantize_per_channel_affine clip_grad_norm_ neg abs sign floor ceil round trunc exp log log1p sqrt rsqrt square reciprocal sin cos tanh erf sigmoid relu leaky_relu elu softplus logsigmoid silu gelu clamp_min clamp_max clamp add sub rsub mul true_divide div floor_divide remainder pow maximum minimum hardtanh relu6 hardsigmoid hardswish hardshrink softshrink tanhshrink threshold softsign selu celu mish glu prelu softmin eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift bitwise_not where masked_fill tan asin acos atan sinh cosh asinh acosh atanh atan2 hypot sinc deg2rad rad2deg expm1 exp2 log2 log10 logit xlogy logaddexp logaddexp2 float_power ldexp frac round_decimals signbit copysign fmod gcd lcm heaviside fmax fmin nan_to_num isposinf isneginf isreal lerp addcmul addcdiv max_pool1d max_pool1d_with_indices avg_pool1d max_pool2d max_pool2d_with_indices avg_pool2d max_pool3d max_pool3d_with_indices avg_pool3d adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices lp_pool1d max_unpool1d adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices lp_pool2d max_unpool2d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices lp_pool3d max_unpool3d fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices rand randn randint randperm rand_like randn_like randint_like bernoulli bernoulli_p multinomial poisson binomial stochastic_round lstm lstm_packed gru gru_packed rnn_tanh rnn_tanh_packed rnn_relu rnn_relu_packed lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell sum mean nansum nanmean count_nonzero prod max max_dim min min_dim amax amin aminmax argmax argmin var std var_mean std_mean cov corrcoef norm any all logsumexp cumsum cumprod logcumsumexp diff gradient gradient_at trapezoid cumulative_trapezoid isclose pad constant_pad_nd roll rot90 fliplr flipud tile repeat_interleave diag diag_embed diagflat block_diag hstack vstack dstack column_stack unravel_index combinations tril_indices triu_indices select_scatter slice_scatter diagonal_scatter as_strided_scatter im2col fold pixel_shuffle pixel_unshuffle channel_shuffle sort argsort msort topk kthvalue median median_dim nanmedian nanmedian_dim mode quantile nanquantile cummax cummin unique unique_consecutive searchsorted bucketize isin bincount histc histogram erfc erfcx erfinv ndtri ndtr log_ndtr lgamma digamma zeta polygamma mvlgamma i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai igamma gammainc igammac gammaincc chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p entr xlog1py frexp nextafter view_dtype cat stack repeat narrow_copy flip interpolate interpolate_aligned grid_sample affine_grid ger absolute negative sgn fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh subtract multiply divide clip greater greater_equal less less_equal not_equal trapz concat concatenate row_stack argwhere".split())
+MAKERS = frozenset("scaled_dot_product_attention multi_head_attention_forward autograd_grad custom_function conv1d conv1d_padding conv_transpose1d conv2d conv2d_padding conv_transpose2d conv3d conv3d_padding conv_transpose3d empty empty_strided new_empty_strided zeros ones full arange linspace logspace eye scalar_tensor empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full from_numbers from_bools from_ints clone read_idx archive_bytes load_npy linalg_cholesky linalg_cholesky_ex cholesky cholesky_solve cholesky_inverse linalg_lu_factor linalg_lu_factor_ex linalg_lu lu_unpack linalg_lu_solve lu_solve linalg_solve linalg_solve_ex linalg_solve_triangular triangular_solve linalg_inv inverse linalg_inv_ex linalg_det det linalg_slogdet slogdet logdet linalg_qr geqrf linalg_householder_product orgqr ormqr linalg_eigh linalg_eigvalsh linalg_svd linalg_svdvals svd linalg_pinv linalg_matrix_rank linalg_lstsq linalg_cond linalg_cond_named linalg_matrix_exp matrix_exp linalg_tensorinv linalg_tensorsolve rotary_embedding sinusoidal_embedding top_k_top_p_filtering sample_logits amp_unscale_ index index_put index_select index_add gather scatter scatter_add scatter_reduce index_reduce index_fill index_copy masked_scatter take take_along_dim put nonzero_static masked_select nonzero one_hot tril triu segment_reduce matmul mm bmm baddbmm addbmm mv addmv vdot dot addmm outer addr inner cross kron einsum tensordot tensordot_dims bilinear linalg_matmul matrix_power linalg_multi_dot chain_matmul trace linalg_cross linalg_vecdot linalg_vector_norm linalg_matrix_norm nuclear_norm linalg_norm cosine_similarity pairwise_distance dist cdist pdist renorm vander linalg_vander mse_loss l1_loss smooth_l1_loss huber_loss kl_div poisson_nll_loss gaussian_nll_loss soft_margin_loss hinge_embedding_loss margin_ranking_loss cosine_embedding_loss triplet_margin_loss multi_margin_loss multilabel_margin_loss multilabel_soft_margin_loss nll_loss ctc_loss cross_entropy linear_cross_entropy binary_cross_entropy binary_cross_entropy_with_logits linear linear_activation batch_norm batch_norm_relu layer_norm rms_norm group_norm instance_norm local_response_norm softmax log_softmax rrelu gumbel_softmax embedding embedding_bag fake_quantize_per_tensor_affine fake_quantize_per_channel_affine clip_grad_norm_ neg abs sign floor ceil round trunc exp log log1p sqrt rsqrt square reciprocal sin cos tanh erf sigmoid relu leaky_relu elu softplus logsigmoid silu gelu clamp_min clamp_max clamp add sub rsub mul true_divide div floor_divide remainder pow maximum minimum hardtanh relu6 hardsigmoid hardswish hardshrink softshrink tanhshrink threshold softsign selu celu mish glu prelu softmin eq ne lt le gt ge isnan isinf isfinite logical_not logical_and logical_or logical_xor bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift bitwise_not where masked_fill tan asin acos atan sinh cosh asinh acosh atanh atan2 hypot sinc deg2rad rad2deg expm1 exp2 log2 log10 logit xlogy logaddexp logaddexp2 float_power ldexp frac round_decimals signbit copysign fmod gcd lcm heaviside fmax fmin nan_to_num isposinf isneginf isreal lerp addcmul addcdiv max_pool1d max_pool1d_with_indices avg_pool1d max_pool2d max_pool2d_with_indices avg_pool2d max_pool3d max_pool3d_with_indices avg_pool3d adaptive_avg_pool1d adaptive_max_pool1d adaptive_max_pool1d_with_indices lp_pool1d max_unpool1d adaptive_avg_pool2d adaptive_max_pool2d adaptive_max_pool2d_with_indices lp_pool2d max_unpool2d adaptive_avg_pool3d adaptive_max_pool3d adaptive_max_pool3d_with_indices lp_pool3d max_unpool3d fractional_max_pool2d fractional_max_pool2d_with_indices fractional_max_pool3d fractional_max_pool3d_with_indices rand randn randint randperm rand_like randn_like randint_like bernoulli bernoulli_p multinomial poisson binomial stochastic_round lstm lstm_packed gru gru_packed rnn_tanh rnn_tanh_packed rnn_relu rnn_relu_packed lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell sum mean nansum nanmean count_nonzero prod max max_dim min min_dim amax amin aminmax argmax argmin var std var_mean std_mean cov corrcoef norm any all logsumexp cumsum cumprod logcumsumexp diff gradient gradient_at trapezoid cumulative_trapezoid isclose pad constant_pad_nd roll rot90 fliplr flipud tile repeat_interleave diag diag_embed diagflat block_diag hstack vstack dstack column_stack unravel_index combinations tril_indices triu_indices select_scatter slice_scatter diagonal_scatter as_strided_scatter im2col fold pixel_shuffle pixel_unshuffle channel_shuffle sort argsort msort topk kthvalue median median_dim nanmedian nanmedian_dim mode quantile nanquantile cummax cummin unique unique_consecutive searchsorted bucketize isin bincount histc histogram erfc erfcx erfinv ndtri ndtr log_ndtr lgamma digamma zeta polygamma mvlgamma i0 i0e i1 i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 spherical_bessel_j0 airy_ai igamma gammainc igammac gammaincc chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l legendre_polynomial_p entr xlog1py frexp nextafter out_finish view_dtype cat stack repeat narrow_copy flip interpolate interpolate_aligned grid_sample affine_grid ger absolute negative sgn fix arcsin arccos arctan arctan2 arcsinh arccosh arctanh subtract multiply divide clip greater greater_equal less less_equal not_equal trapz concat concatenate row_stack argwhere".split())
 multi_head_attention_forward_result = result_type("multi_head_attention_forward", "output weights")
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")

@@ -1,4 +1,4 @@
-"""`out=`: results written into given tensors."""
+"""`out=`: what is rare about results that are written into given tensors. The rest is in out.h."""
 
 from __future__ import annotations
 
@@ -12,20 +12,26 @@ from ._types import DTYPE
 _SEQUENCES = ("arange", "linspace", "logspace", "range")
 
 
-def into(out, function, *args, **options):
-    """What function(*args, **options) gives, written into `out`, a tensor or one for each result.
+def compute_for(out, function, args: tuple, options: dict | None):
+    """What function(*args, **options) gives for `out`, a tensor or one for each result.
 
-    A tensor of another shape is resized, with a warning if it had elements. Its dtype and device are
-    those to compute in, where the function has such arguments and they were not given.
+    Its dtype and device are those to compute in, where the function has such arguments and they were
+    not given.
     """
+    options = options or {}
+    many = isinstance(out, (tuple, list))
+    _check_tensors(function.__name__, out, tuple(out) if many else (out,))
+    if not many and options:
+        _take_from(out, options)
+    return _called(function, args, options)
+
+
+def finish(out, function, made):
+    """`out` with what the function gave. A tensor of another shape is resized, with a warning if it had elements."""
     ops, _ = _modules()
     name = function.__name__
     many = isinstance(out, (tuple, list))
     outs = tuple(out) if many else (out,)
-    _check_tensors(name, out, outs)
-    if not many and options:
-        _take_from(out, options)
-    made = _called(function, args, options)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(outs) or many != isinstance(made, tuple):
         wanted = f"tuple of {len(results)} Tensors" if isinstance(made, tuple) else "Tensor"

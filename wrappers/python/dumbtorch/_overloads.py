@@ -7,10 +7,9 @@ from . import _checked, _ops, _types
 from ._complaints import MISSING
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
-from ._out import into
 from ._runtime import shape_list
 from ._signatures import by_signature, numpy_names
-from ._tensor_type import TensorBase
+from ._tensor_type import TensorBase, into
 
 
 def arange(start=0, end=None, step=1, **options):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from . import _indexing, _numpy, _ops, _overloads
+from . import _indexing, _numpy, _ops, _out, _overloads
 from ._complaints import StandIn
 from ._native import lib
 from ._runtime import check, device_at, fail, number_like, placed, wrap
@@ -551,7 +551,7 @@ def _stride(x, dim=None, *, axis=None):
 install(
     Tensor, Size, DTYPE.objects, fail, _operate,
     _ops.METHODS | _overloads.METHODS | {"size": _size, "stride": _stride},
-    device_at, _indexing.get, _indexing.put,
+    device_at, _indexing.get, _indexing.put, _out.compute_for, _out.finish,
 )  # fmt: skip
 
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():

@@ -6,9 +6,8 @@ import functools
 import warnings
 
 from .. import _grouped, _missing, _ops, _overloads
-from .._out import into
 from .._runtime import is_index
-from .._tensor_type import TensorBase
+from .._tensor_type import TensorBase, into
 from .._warning import warn_each
 
 __getattr__ = _missing.getattr_of(__name__)

@@ -1,0 +1,18 @@
+// `out=`: results that are computed in memory that there is already. What allocates does not know
+// of it; what a tensor's storage offers is the next memory of as many bytes.
+#pragma once
+
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+// Has what a function computes from `inputs` lie in out's memory, if that is all of a storage and
+// shares nothing with them, and no gradient is recorded. Whatever comes of it, `finish_offer` comes
+// next. False, and nothing is offered, where autocast would cast.
+bool offer_memory(const Tensor& out, TensorList inputs);
+// Takes the offer back. Writes the result into `out` unless it is there, and returns an undefined
+// tensor; or returns what is to be written where the two differ in more than strides, or a gradient
+// is asked for. An undefined result is none.
+Tensor finish_offer(const Tensor& out, const Tensor& result);
+
+}  // namespace dt
