@@ -52,8 +52,9 @@ struct DimTaps {
   }
 };
 
-constexpr int kLines = 8;             // of a thread
-constexpr uint32_t kMostAcross = 32;  // threads
+constexpr int64_t kMostPlaces = INT32_MAX / 2;  // rows and columns, which are counted in 32 bits
+constexpr int kLines = 8;                       // of a thread
+constexpr uint32_t kMostAcross = 32;            // threads
 
 // The columns of a thread: as many as registers have room for their taps.
 template <int kTaps>
@@ -208,9 +209,11 @@ int32_t kernels::transpose_taps(const dt_stream* stream, const calls::TransposeT
 }
 
 int32_t kernels::resample(const dt_stream* stream, const calls::Resample& call) {
-  return visit_stored_floating(call.y.dtype, [&](auto type) {
+  return visit_stored_floating(call.y.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
     const dt_view &x = call.x, &y = call.y;
+    if (x.sizes[2] > kMostPlaces || y.sizes[1] > kMostPlaces || y.sizes[2] > kMostPlaces)
+      return DT_KERNEL_UNSUPPORTED;
     const Resampling<T> resampling = {static_cast<T*>(y.data),
                                       static_cast<const T*>(x.data),
                                       DimTaps<Widened<T>>(call.row_source, call.row_weight),

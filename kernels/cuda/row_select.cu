@@ -461,7 +461,8 @@ int32_t run_together(const dt_stream* stream, const Select& select, int64_t byte
 
 template <class T, bool kKeeps>
 int32_t run_blocks(const dt_stream* stream, const Select& select, int64_t shared) {
-  if (const int32_t code = allow_shared<select_rows<T, kKeeps>>(stream, shared)) return code;
+  const int64_t all = shared + static_cast<int64_t>(sizeof(Counts));
+  if (const int32_t code = allow_shared<select_rows<T, kKeeps>>(stream, all)) return code;
   const int64_t blocks = std::min(select.sort.rows.count, int64_t{INT32_MAX});
   return launch(stream, select_rows<T, kKeeps>, dim3(static_cast<unsigned>(blocks)),
                 dim3(threads_for(select.sort.rows.n)), static_cast<size_t>(shared), select);

@@ -48,7 +48,7 @@ def rows_with_ties(dtype, rows, n):
 DTYPES = ["float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8"]
 
 
-@pytest.mark.parametrize("n", [513, 1000, 4097, 5003, 40_001, 70_000])
+@pytest.mark.parametrize("n", [513, 1000, 4097, 5503, 11_003, 22_007, 45_001, 70_000])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", [1, 7, 150])
 def test_what_comes_first_and_statistics(dtype, rows, n):

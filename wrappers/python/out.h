@@ -85,7 +85,7 @@ static PyObject* into(PyObject* module, PyObject* given, PyObject* options) {
   if (!args) return NULL;
   PyObject* result;
   if (offer(out, args, options)) {
-    // What the collector's finalizers allocate shall not be offered out's memory.
+    /* What the collector's finalizers allocate shall not be offered out's memory. */
     const int collects = PyGC_Disable();
     result = written_into(out, PyObject_Call(function, args, options));
     if (collects) PyGC_Enable();

@@ -218,7 +218,7 @@ def shrunk(input: torch.Tensor, lambd: float = 0.5) -> torch.Tensor:
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     by_floats = converted(c, r"\bldexp_?\(", is_integral, "double()")
-    return c.derives("Ldexp") and is_result_of(c, by_floats)
+    return c.derives("Ldexp", "torch::autograd::CopySlices") and is_result_of(c, by_floats)
 
 
 # Of operands that are far apart.

@@ -12,7 +12,7 @@ from .tensors import strides
 
 
 # The strides of a copy, as numbers.
-@documented("whose results are copies")
+@documented("**`torch.vmap`**")
 def _(c: Case) -> bool:
     of = c.named(" ".join(re.findall(r"= (x\d+)\.stride\(", c.statement)))
     mapped = c.named(" ".join(re.findall(r"^(x\d+) = t\.vmap\(", c.history, re.M)))
@@ -120,6 +120,12 @@ def _(c: Case) -> bool:
         return False
     last = theirs.is_contiguous(memory_format=torch.channels_last_3d)
     return last and c.difference.ours == str(strides(c.theirs.detach().contiguous()))
+
+
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    padded = re.search(r"[cC]onv_?[tT]ranspose[12]d\(.*output_padding=", c.called) is not None
+    return c.aspect == "strides" and padded
 
 
 def repeats(x: torch.Tensor) -> bool:

@@ -6,8 +6,8 @@ import re
 
 import torch
 
-from .case import Case, documented
-from .elements import beyond_tolerance, numbers_of
+from .case import Case, documented, is_derivative
+from .elements import all_that_differ, beyond_tolerance, numbers_of
 from .exact import converted, is_result_of
 
 PAGE = "**float16 and bfloat16**"
@@ -38,6 +38,14 @@ def _(c: Case) -> bool:
         numbers_of(t)[beyond_tolerance(c)] for t in (c.difference.ours, c.difference.theirs)
     )
     return bool((ours.isfinite() & theirs.isinf()).all())
+
+
+# A factor by a number, which overflows before what arrives makes it small.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    narrow = c.named("\n".join(re.findall(r".*\baddcmul_?\(.*", c.history)))
+    overflows = all_that_differ(c, lambda ours, theirs: ours.isfinite() & ~theirs.isfinite())
+    return is_derivative(c) and any(x.dtype is torch.float16 for x in narrow) and overflows
 
 
 # Infinite, or whatever was in the memory.

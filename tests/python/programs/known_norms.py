@@ -35,10 +35,21 @@ def normalises_pairs(node: Node) -> bool:
 # The running variance of large equal elements: PyTorch squares what rounding leaves of their distance from the mean.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    if c.aspect != "values" or not re.search(r"\binstance_norm\(", c.statement):
+    instances = re.search(r"\binstance_norm\(", c.statement) is not None
+    if c.aspect != "values" or not (instances or c.difference.place.endswith("running_var")):
         return False
     left = torch.finfo(c.theirs.dtype).eps * max(largest(x) for x in c.used if x is not c.theirs)
-    return all_that_differ(c, lambda ours, theirs: (ours == 0) & (theirs.abs() <= 100 * left**2))
+    return all_that_differ(
+        c, lambda ours, theirs: (ours.abs() <= 1) & (theirs.abs() <= 100 * left**2)
+    )
+
+
+# In evaluation PyTorch multiplies the mean by the weight, too.
+@documented("**`batch_norm`** of infinities")
+def _(c: Case) -> bool:
+    weights = [x for x in c.used if x.dim() == 1 and not x.isfinite().all()]
+    normalises = re.search(r"\bbatch_norm\(|BatchNorm", c.called) is not None
+    return normalises and len(weights) > 0 and all_that_differ(c, lambda _, theirs: theirs.isnan())
 
 
 @documented("**`batch_norm`** of infinities")

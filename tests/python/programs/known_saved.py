@@ -227,9 +227,10 @@ def _(c: Case) -> bool:
     targets = c.named("\n".join(s for s in c.history.split("\n") if re.search(calls, s)))
     less = any(names_changed(c.difference.theirs, x) for x in targets)
     written = re.search(r"x\d+\[.*x\d+.*\] \S?= |masked_scatter_\(", c.history) is not None
-    less = less or (written and "[CPUBoolType" in c.difference.theirs)  # of a mask the positions
+    # Of a mask the positions are kept, and of narrow indices wide ones.
+    less = less or (written and re.search(r"\[(CPUBool|torch\.Int)T", c.difference.theirs))
     hidden = c.derives("torch::autograd::CopySlices")
-    return less and hidden and not reported(c)
+    return bool(less) and hidden and not reported(c)
 
 
 # All of it runs in vain: what is asked for is the gradient of what it begins with.
@@ -242,6 +243,7 @@ def _(c: Case) -> bool:
 # Operands of which ours keep a copy where they lie in another order.
 COPIED_IN_ORDER = {
     ("ConvolutionBackward0", "input"),
+    ("EmbeddingBagBackward0", "per_sample_weights"),
     ("GridSampler2DBackward0", "grid"),
     ("GridSampler2DBackward0", "input"),
     ("GridSampler3DBackward0", "grid"),

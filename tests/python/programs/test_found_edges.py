@@ -8,6 +8,43 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a normalisation by an infinite weight": """
+x1, x2, x3 = t.tensor([[0.0], [0.5]]), t.tensor([t.inf]), t.ones(1)
+x4 = t.nn.functional.batch_norm(x1, t.zeros(1), t.ones(1), x2)
+x5 = t.nn.functional.batch_norm(x1, x3, x3, x2, x3)
+""",
+    "the running variance of large equal elements": """
+m1 = t.nn.LazyBatchNorm3d().to(t.float64)
+x1 = t.tensor([[[[[0.0]]], [[[0.0]]], [[[1e+30]]]]], dtype=t.float64).expand((1, 3, 3, 1, 1))
+x2 = m1(x1)
+""",
+    "an exponent that is an integer, in the memory of a normalisation": """
+m1 = t.nn.InstanceNorm3d(0)
+x1 = t.tensor([[[[[0.5], [0.0]]]]], requires_grad=True)
+x2 = m1(x1)
+x3 = t.tensor([[[-1]]])
+x2.ldexp_(x3)
+x2.backward(x2)
+""",
+    "weights of bags in another order that are written later": """
+x1, x2 = t.tensor([[0.0]], requires_grad=True), t.zeros(2, 2)[..., 0]
+x3 = t.nn.functional.embedding_bag(t.tensor([0, 0]), x1, mode="sum", offsets=t.tensor([0]), per_sample_weights=x2)
+x2.add_(x2.add(1))
+x3.backward()
+""",
+    "an overflow of float16 that PyTorch's gradient meets alone": """
+x1, x2 = t.tensor([[0.0]], requires_grad=True), t.tensor([[0.5]], dtype=t.float16)
+x3 = x1.mul(2)
+x3.addcmul_(x2, x1, value=2147483648)
+x3.backward()
+""",
+    "a narrow index that is written later": """
+x1, x2 = t.tensor([[[0.0]]]), t.tensor([0], dtype=t.int32)
+x3 = t.tensor([0.0], requires_grad=True)
+x1[0:0, x2] = x3
+x2[[0]] = 0
+x1.backward()
+""",
     "what is left of two large distances": """
 x1 = t.arange(17)
 x2 = t.nn.functional.triplet_margin_loss(x1, x1, x1, p=0.1, eps=1e-05)

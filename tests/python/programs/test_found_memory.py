@@ -7,6 +7,14 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a transposed convolution with more of an output than fits a stride": """
+x1 = t.ones(1, 1, 2).movedim(-1, 1)
+x2 = t.nn.functional.conv_transpose1d(t.ones(2, 1, 5), x1, output_padding=1, dilation=2)
+x3 = t.nn.functional.conv_transpose1d(t.ones(1, 1, 1), x1, output_padding=1, dilation=2)
+x4 = t.ones(2, 2, 3, 3).to(memory_format=t.channels_last)
+x5 = t.nn.functional.conv_transpose2d(t.ones(2, 2, 5, 5), x4, output_padding=1, dilation=2, padding=1)
+x6 = t.nn.functional.conv_transpose2d(t.ones(2, 2, 5, 5), x4[:, :, :, :1], output_padding=2, dilation=3)
+""",
     "the memory order of volumes that are convolved": """
 x1, x2 = t.ones(1, 4, 3, 2, 2), t.ones(2, 2, 2, 3, 4).permute(0, 4, 1, 2, 3)[:, :, :1]
 x3 = t.nn.functional.conv3d(x1, x2)

@@ -54,10 +54,7 @@ class Worker:
         late = not self.pipe.poll(max(0.0, self.since + PATIENCE_S - monotonic()))
         try:
             if not late:
-                said = self.pipe.recv()
-                if isinstance(said, Exception):
-                    raise said
-                return said
+                return self.pipe.recv()
         except EOFError:
             self._process.join()
         died = "no answer" if late else _name_of(self._process.exitcode)
@@ -89,9 +86,8 @@ def _serve(answer: Callable, pipe: Connection) -> None:
         try:
             pipe.send(answer(question))
         except Exception as error:  # a fault of these tools, not of a library
-            error.add_note(traceback.format_exc())
-            error.add_note(f"question: {question}")
-            pipe.send(error)
+            told = "".join(traceback.format_exception(error)[-2:])
+            pipe.send(Difference("tools", type(error).__name__, told, ""))
 
 
 def _name_of(code: int) -> str:
