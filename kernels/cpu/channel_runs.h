@@ -22,11 +22,17 @@ constexpr int64_t kShortPlane = 64, kMostColumns = 4096, kFewImages = 8;
 // A dense run as it lies in memory: `load` and `store` take some lanes, from element i on.
 template <class T>
 struct PlainRun {
+  using Number = std::remove_const_t<T>;
+
   T* elements;
 
   void fetch(int64_t i) const { __builtin_prefetch(elements + i); }
-  Vector<T> load(int64_t i, int64_t lanes) const { return load_as<T>(elements + i, lanes); }
-  void store(int64_t i, Vector<T> v, int64_t lanes) const { store_first(elements + i, v, lanes); }
+  Vector<Number> load(int64_t i, int64_t lanes) const {
+    return load_as<Number>(elements + i, lanes);
+  }
+  void store(int64_t i, Vector<Number> v, int64_t lanes) const {
+    store_first(elements + i, v, lanes);
+  }
 };
 
 // The same of floats of 16 bits, which are converted in registers.

@@ -137,10 +137,11 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     if c.aspect != "values" or not isinstance(c.theirs, torch.Tensor):
         return False
+    if c.theirs.dtype not in (torch.uint8, torch.int8, torch.int16):
+        return False
     floats = [x.detach() for x in c.used if x.dtype.is_floating_point and x.shape == c.theirs.shape]
     beyond = [~fits_in_each(x, torch.int32).flatten()[differing(c)] for x in floats]
-    small = c.theirs.dtype in (torch.uint8, torch.int8, torch.int16)
-    return small and any(len(b) > 0 and bool(b.all()) for b in beyond)
+    return any(len(b) > 0 and bool(b.all()) for b in beyond)
 
 
 # What a GPU makes of powers of the base.
