@@ -315,10 +315,12 @@ __device__ __forceinline__ Taken taken_before(const Select& select, int64_t row,
   if (threadIdx.x == blockDim.x - 1)
     of_row[block] = make_uint2(before.less + of_warp.less, before.equal + of_warp.equal);
   cooperative_groups::this_grid().sync();
-  for (int64_t b = 0; b < block; ++b) {
-    const uint2 earlier = __ldcg(&of_row[b]);
-    before.less += earlier.x, before.equal += earlier.y;
+  Taken earlier;
+  for (int64_t b = threadIdx.x % kWarp; b < block; b += kWarp) {
+    const uint2 of_block = __ldcg(&of_row[b]);
+    earlier.less += of_block.x, earlier.equal += of_block.y;
   }
+  before.less += lanes_sum(earlier.less), before.equal += lanes_sum(earlier.equal);
   return before;
 }
 
