@@ -57,7 +57,8 @@ struct HalfRun {
 };
 
 // Calls body(i, lanes) for what is written of a run. The last vector of one of 16 bits, which has
-// at least one, writes what the one before it wrote, too, rather than few lanes.
+// at least one, writes what the one before it wrote, too, rather than few lanes: what is read must
+// not be what is written.
 template <class T, class Body>
 inline void for_each_written(PlainRun<T>, int64_t n, const Body& body) {
   for_each_vector<std::remove_const_t<T>>(n, body);

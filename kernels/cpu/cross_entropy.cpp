@@ -17,8 +17,8 @@ namespace {
 
 constexpr int64_t kTile = 1024;
 constexpr int64_t kPlaces = 512;  // that are handled side by side
-constexpr int64_t kFewClasses = 64,
-                  kTransposed = 8192;  // logits that stay in the first-level cache
+constexpr int64_t kFewClasses = 32;
+constexpr int64_t kTransposed = 8192;  // logits: of float32 they stay in the first-level cache
 
 // How the rows are cut: into tiles of `group` rows, or of places of one image.
 struct Cut {

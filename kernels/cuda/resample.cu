@@ -1,5 +1,7 @@
 // Resampling of planes: a thread for each element of a table; of the result a thread has some,
 // whose columns it looks up once.
+#include <algorithm>
+
 #include "kernels/calls/vision.gen.h"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
@@ -212,7 +214,7 @@ int32_t kernels::resample(const dt_stream* stream, const calls::Resample& call) 
   return visit_stored_floating(call.y.dtype, [&](auto type) -> int32_t {
     using T = typename decltype(type)::type;
     const dt_view &x = call.x, &y = call.y;
-    if (x.sizes[2] > kMostPlaces || y.sizes[1] > kMostPlaces || y.sizes[2] > kMostPlaces)
+    if (std::max({x.sizes[1], x.sizes[2], y.sizes[1], y.sizes[2]}) > kMostPlaces)
       return DT_KERNEL_UNSUPPORTED;
     const Resampling<T> resampling = {static_cast<T*>(y.data),
                                       static_cast<const T*>(x.data),

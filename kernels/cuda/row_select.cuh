@@ -16,7 +16,7 @@ struct Selected {
         positions(scratch->take<uint32_t>(sort.rows.count * sort.rows.first)) {}
 };
 
-// Whether there are no more elements in a row than positions are counted.
+// Whether 32 bits count the elements of a row.
 bool can_select(const Rows& rows);
 // Those of each row that come first when it is sorted, as many as sort.rows.first; but the
 // statistic of it, if `to` is null. A dry run only takes the scratch memory.

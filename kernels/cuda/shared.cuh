@@ -12,7 +12,7 @@ namespace dt::cuda {
 int64_t shared_memory(int32_t device);
 
 constexpr int64_t kSharedPerBlock = 1024;  // of which CUDA keeps this much for each block
-// What a launch gets unasked: 48 KiB less what kernels declare themselves.
+// What a launch gets unasked: 48 KiB, of which 1 for what a kernel declares; what is more is asked.
 constexpr int64_t kSharedUnasked = 47 * 1024;
 
 #ifdef __CUDACC__

@@ -41,13 +41,13 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
   check_addr_factor(beta, "beta", dtype);
   check_addr_factor(alpha, "alpha", dtype);
   const Tensor addend = expand(input, {vec1.numel(), vec2.numel()});
-  const Tensor product = outer(vec1, vec2);
   const bool adds = beta.to_double() != 0;
   if (is_bool(dtype)) {
+    const Tensor product = outer(vec1, vec2);
     const Tensor y = alpha.to_bool() ? product : zeros_like(product);
     return adds ? logical_or(addend, y) : in_order_of(addend, y);
   }
-  const Tensor y = to_dtype(mul(product, alpha), dtype);
+  const Tensor y = to_dtype(outer(mul(to_dtype(vec1, dtype), alpha), vec2), dtype);
   const Tensor total =
       adds ? add(mul(addend.detach(), beta), y.detach()) : in_order_of(addend, y.detach());
   return record("AddrBackward0", total, {addend, y}, [beta](BackwardCall& b) {

@@ -59,12 +59,14 @@ constexpr int64_t kFewLogits = 1 << 20;
 constexpr int64_t kLeastRows = 256;
 
 // The rows of a chunk: their logits are as many as the elements of the input. Other devices than a
-// CPU multiply in less time than they add to the sums: there they are as many as those.
+// CPU multiply in less time than they add to the weight's gradient: there they are as many as the
+// elements of that, if these are more.
 int64_t rows_of_chunk(const Tensor& input, const Tensor& linear_weight) {
   const int64_t rows = input.size(0), classes = linear_weight.size(0);
   if (rows * classes <= kFewLogits) return rows;
+  const int64_t fitting = std::max(kLeastRows, input.numel() / classes);
   const bool is_cpu = input.device().type == DeviceType::kCpu;
-  return std::max(kLeastRows, is_cpu ? input.numel() / classes : linear_weight.size(1));
+  return is_cpu ? fitting : std::max(fitting, linear_weight.size(1));
 }
 
 // Room for the gradients that are wanted: chunks add up in the dtype that arithmetic is done in.

@@ -39,7 +39,9 @@ Tensor entry_factors(const Books& books, const Tensor& factors, const Dims& tabl
 // The gradients of the sums of bags.
 Tensor sum_gradients(const Tensor& g, const Books& books, const BagOptions& options) {
   if (!options.mean) return g;
-  return mul(g, unsqueeze(reciprocal(to_dtype(clamp_min(books.count, 1), g.dtype())), 1));
+  const DType wide = info(g.dtype()).compute;
+  const Tensor by = reciprocal(to_dtype(clamp_min(books.count, 1), wide));
+  return to_dtype(mul(to_dtype(g, wide), unsqueeze(by, 1)), g.dtype());
 }
 
 // The gradient of the bag that each entry counts in; zeros of an entry in none.

@@ -38,6 +38,12 @@ x3 = x1.mul(2)
 x3.addcmul_(x2, x1, value=2147483648)
 x3.backward()
 """,
+    "a product that overflows before its factor, which is 0": """
+x1 = t.tensor([0.0, 1e30])
+x2 = t.zeros(2, 2).addr_(x1, x1, alpha=0)
+x3 = t.addr(x2, t.tensor([1e20]), x1, alpha=1e-20)
+x4 = t.addr(t.ones(2, 2, dtype=t.int64), t.tensor([3, 200], dtype=t.uint8), t.tensor([1, 2]), alpha=300)
+""",
     "a narrow index that is written later": """
 x1, x2 = t.tensor([[[0.0]]]), t.tensor([0], dtype=t.int32)
 x3 = t.tensor([0.0], requires_grad=True)
