@@ -264,7 +264,8 @@ def _(c: Case) -> bool:
     written = [x for x in c.tensors.values() if x._version and not x.is_contiguous()]
     if ("NativeBatchNormBackward0", "input") in kept:  # it knows two orders
         written = [x for x in written if x.dim() != 4 or not is_channels_last(x)]
-    return copied and any(names_changed(c.difference.theirs, x) for x in written)
+    # Of one image or line a batch is kept.
+    return copied and any(names_changed(c.difference.theirs, y) for x in written for y in (x, x[None]))
 
 
 def is_channels_last(x: torch.Tensor) -> bool:
