@@ -35,6 +35,7 @@ ONCE = [
     "t.vmap(lambda x: t.einsum('ij,j', w, x))(m)", "t.vmap(lambda x: t.outer(x, x))(m)",
     "t.vmap(lambda x: x.flip(0).roll(1))(m)", "t.vmap(lambda x: t.where(x > 0, x, 0))(m)",
     "t.vmap(lambda x: t.zeros_like(x) + x.new_ones(4))(m)",
+    "t.vmap(lambda x: F.pad(x, (1, 1), mode='reflect'))(c)", "t.vmap(lambda x: F.pad(x[None], (1, 0), 'circular'))(c)",
     "t.vmap(lambda x: x.softmax(0).log() + F.log_softmax(x, -1))(m)",
     "t.vmap(lambda x: F.layer_norm(x, (4,), w[0], x))(m)", "t.vmap(lambda x, y: F.cross_entropy(x, y))(m, k)",
     "t.vmap(lambda x: F.mse_loss(x, w[0]))(m)",
@@ -72,6 +73,17 @@ FOR_EACH = {
     "t.vmap(lambda x: x.add_(1))(m.clone())": "m + 1",
     "t.vmap(lambda x: x.clone().view(2, 2).fill_diagonal_(0))(m)": "m.view(3, 2, 2) * (1 - t.eye(2))",
     "t.vmap(lambda x, j: x.clone().index_fill_(0, j, 0))(m, i)": "m.scatter(1, i, 0)",
+    # along no dimensions: PyTorch's vmap takes them for all
+    "t.vmap(lambda x: (x > 0).all(()))(c)": "c > 0", "t.vmap(lambda x: t.any(x > 0, dim=()))(c)": "c > 0",
+    "t.vmap(lambda x: F.scaled_dot_product_attention(x, x, x, c))(c)":
+        "F.scaled_dot_product_attention(*[c[:, None].expand(3, 3, 2, 2)] * 3, c)",
+    # sums, and a square, that float16 does not hold
+    "t.vmap(lambda x: F.cross_entropy((x * 9).half().expand(12000, 4), t.zeros(12000, dtype=t.int64)))(m)":
+        "F.cross_entropy((m * 9).half().float(), t.tensor([0, 0, 0]), reduction='none').half()",
+    "t.vmap(lambda x: F.nll_loss((x * 9 - 20).half().expand(12000, 4), t.zeros(12000, dtype=t.int64)))(m)":
+        "(20 - m[:, 0] * 9).half()",
+    "t.vmap(lambda x: F.mse_loss((x * t.tensor([0, 0, 0, 150])).half(), t.zeros(4).half()))(m)":
+        "((m[:, 3] * 150).half().float().square() / 4).half()",
 }  # fmt: skip
 
 
@@ -133,6 +145,27 @@ def test_dtypes(text, mixed, torch, same):
     same(dt.vmap(lambda x, v: call(dt, x, v))(*inputs(dt)), expected, rtol=2e-2, atol=2e-2)
 
 
+def test_errors_that_no_entry_has(torch, same):
+    """The function does not see them: entries whose results differ in shape."""
+
+    def total(x):
+        try:
+            return x.nonzero().sum()
+        except Exception:
+            return x.sum() * 0 - 1
+
+    rows = [[1.0, 0, 2], [0, 0, 3]]
+    same(dt.vmap(total)(dt.tensor(rows)), torch.stack([*map(total, torch.tensor(rows))]))
+
+
+def test_rules():
+    from dumbtorch import _batch_rules, _ops
+
+    assert _batch_rules._RULES.keys() <= vars(_ops).keys()
+    # These write what they are given.
+    assert not _batch_rules._MAKERS & {"out_offer", "out_finish"}
+
+
 def test_tensors_that_are_kept():
     kept = []
     dt.vmap(lambda x: kept.append(x) or x.sin())(dt.ones(3))
@@ -160,6 +193,11 @@ def test_operators_in_place(name, torch):
     [
         "F.linear(x[0, 0], v)", "F.pad(x[0, 0], (1, 1))", "t.stack([x, x]).t()", "F.layer_norm(x[0, 0], (3,))",
         "F.scaled_dot_product_attention(x[0], x[0], x[0])", "x.sum(2)", "x.sum(-3)", "x.unsqueeze(-4)", "x.dot(x)",
+        "t.bmm(t.ones(3, 2, 2), x[None])", "x.expand(-1, 2, 2)", "t.broadcast_to(x, (-1, 2, 2))",
+        "F.group_norm(x[None], 2, x[0, :1])", "F.layer_norm(x, (2,), x[0, :1])", "F.layer_norm(x, (2,), x[0], x)",
+        "F.linear(x[0], x, x)", "F.linear(x[0], t.ones(2, 2), t.ones(3, 2))", "F.linear(x, v[0, :2], v[0, 0])",
+        "F.conv1d(v[None], t.ones(2, 3, 2), x[0, :1])", "F.pad(x[0], (1, 1), 'reflect')",
+        "F.pad(x, (1, 1, 1, 1), 'circular')", "F.pad(x, (1, 1, 1, 1), 'reflect')",
         "x[2]", "t.cat([x, x[0]])", "x.view(5)", "x.expand(2)", "x[0].mT", "F.conv1d(x[0], v)",
     ],
 )  # fmt: skip

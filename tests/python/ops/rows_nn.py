@@ -497,13 +497,13 @@ def logits_loss(t, x, y, pos_weight, reduction):
 for reduction in ("mean", "sum", "none"):
     k = {"reduction": reduction}
     for sizes in ((), (5,), (3, 4)):
-        row("mse_loss", lambda t, x, y, k=k: F(t).mse_loss(x, y, **k), value(*sizes), value(*sizes))
-        row(
-            "l1_loss",
-            lambda t, x, y, k=k: F(t).l1_loss(x, y, **k),
-            value(*sizes),
-            value(*sizes),
-        )
+        for op in ("mse_loss", "l1_loss"):
+            row(
+                op,
+                lambda t, x, y, f=op, k=k: getattr(F(t), f)(x, y, **k),
+                value(*sizes),
+                value(*sizes),
+            )
         # PyTorch's second derivatives are not exact: it adds 1e-12 to divisors.
         row("binary_cross_entropy", lambda t, x, y, k=k: F(t).binary_cross_entropy(x, y, **k),
             value(*sizes, low=0.1, high=0.9), value(*sizes, low=0.1, high=0.9), orders=2,
@@ -518,12 +518,10 @@ for reduction in ("mean", "sum", "none"):
         value(300, 401),
         orders=1,
     )
-    row(
-        "mse_loss",
-        lambda t, x, y, k=k: F(t).mse_loss(x.T, y, **k),
-        value(3, 4),
-        value(4, 3),
-    )
+    row("mse_loss", lambda t, x, y, k=k: F(t).mse_loss(x.T, y, **k), value(3, 4), value(4, 3))
+    for op in ("mse_loss", "l1_loss", "huber_loss"):
+        row(op, lambda t, x, y, w, f=op, k=k: getattr(F(t), f)(x, y, weight=w, **k), value(3, 4), value(3, 4),
+            fixed(3, 4, low=0.5))  # fmt: skip
     row("binary_cross_entropy", lambda t, x, y, w, k=k: F(t).binary_cross_entropy(x, y, w, **k),
         value(3, 4, low=0.1, high=0.9), fixed(3, 4, low=0.1, high=0.9), fixed(4), torch_orders=2)  # fmt: skip
     row("binary_cross_entropy_with_logits",

@@ -11,15 +11,18 @@ import string
 
 from . import _ops
 from ._batching import EntryByEntry, Op, entry, listed, of_each, running, storage
-from ._types import int32, int64
+from ._types import bfloat16, float16, int32, int64
 
 
 def called(function, arguments: dict):
-    """What function(**arguments) gives, of which some are batches."""
+    """What function(**arguments) gives, of which some are batches. Never an error, which may be no entry's."""
     op = Op(function, arguments)
     if op.level > len(running.sizes):
         raise RuntimeError("vmap: a tensor of the mapped function was used after its call")
-    return _RULES.get(function.__name__, _of_makers)(op)
+    try:
+        return _RULES.get(function.__name__, _of_makers)(op)
+    except Exception as error:
+        raise EntryByEntry(function.__name__) from error
 
 
 def _of_makers(op: Op):
@@ -88,8 +91,8 @@ def _along(op: Op, new: int = 0):
 
 
 def _reduction(op: Op):
-    """Along some dimensions, or all."""
-    if op["dim"] is None or op["dim"] == () or op["dim"] == []:
+    """Along some dimensions, or all, which for most no dimensions mean."""
+    if op["dim"] is None or op["dim"] in ((), []) and op.function not in (_ops.all, _ops.any):
         op.arguments["dim"] = tuple(range(op.rank))
     return _along(op)
 
@@ -114,7 +117,7 @@ def _shaped(op: Op, name: str):
 def _expanded(op: Op, name: str, first: int):
     """To a shape, or so often, which may have more dimensions."""
     sizes = op[name]
-    if len(sizes) < op.rank:
+    if len(sizes) < op.rank or -1 in sizes[: len(sizes) - op.rank]:
         raise EntryByEntry
     return op.called(input=op.value(op["input"], len(sizes)), **{name: (first, *sizes)})
 
@@ -173,6 +176,8 @@ def _transposed(op: Op):
 
 
 def _pad(op: Op):
+    if op["mode"] != "constant":
+        return _of_images(op, len(op["pad"]) // 2 + 2)
     return op.called(input=op["input"].value) if 2 * op.rank >= len(op["pad"]) else op.for_each()
 
 
@@ -192,9 +197,11 @@ def _of_list(op: Op, new: int):
 
 
 def _matmul(op: Op, ranks: tuple | None = None):
-    """A vector is a matrix of one row, or of one column."""
+    """A vector is a matrix of one row, or of one column. Without ranks stacks broadcast."""
     a, b = op.tensors.values()
-    if not (a.ndim and b.ndim) or (ranks and (a.ndim, b.ndim) != ranks) or not _has_steps(op):
+    if not (a.ndim and b.ndim) or not _has_steps(op):
+        return op.for_each()
+    if ranks and ((a.ndim, b.ndim) != ranks or a.shape[:-2] != b.shape[:-2]):
         return op.for_each()
     rank = max(a.ndim, b.ndim, 2)
     row, column = a.ndim == 1, b.ndim == 1
@@ -226,9 +233,14 @@ def _outer(op: Op):
     return _ops.mul(_ops.unsqueeze(a, 1), _ops.unsqueeze(b, 0))
 
 
+def _has_shape(x, shape) -> bool:
+    """Whether a weight or bias, if there is one, has this shape. Others broadcast with more than an entry's do."""
+    return x is None or tuple(x.shape) == tuple(shape)
+
+
 def _linear(op: Op):
     x, weight, bias = op["input"], op["weight"], op["bias"]
-    if not x.ndim:
+    if not x.ndim or not _has_shape(bias, weight.shape[:1]):
         return op.for_each()
     if not op.is_batch(weight) and not op.is_batch(bias):
         return op.called(input=op.value(x))
@@ -252,7 +264,7 @@ def _convolution(op: Op, dims: int):
         raise EntryByEntry
     if not op.is_batch(weight) and not op.is_batch(bias):
         return _of_images(op, x.ndim)
-    if bias is not None and not _has_steps(op):
+    if not _has_shape(bias, weight.shape[:1]) or (bias is not None and not _has_steps(op)):
         return op.for_each()
     if bias is not None:
         made = op.function(**(op.arguments | {"bias": None}))
@@ -307,7 +319,8 @@ def _norm(op: Op, by_channels: bool):
         return op.for_each()
     if not any(map(op.is_batch, own.values())):
         return _of_images(op, 0) if by_channels else op.called(input=x.value)
-    if not _has_steps(op):
+    shape = x.shape[1:2] if by_channels else listed(op["normalized_shape"])
+    if not _has_steps(op) or not all(_has_shape(y, shape) for y in own.values()):
         return op.for_each()
     made = op.function(**(op.arguments | {n: None for n in own if n in op.arguments}))
     for function, y in zip((_ops.mul, _ops.add), own.values(), strict=True):
@@ -331,10 +344,20 @@ def _batch_norm(op: Op):
     return op.wrapped(_ops.movedim(parts, 1, 0))
 
 
+def _is_reduced(op: Op) -> bool:
+    """Whether the plain mean or sum of a loss is what it gives: a mean of 16 bits is divided before it is rounded."""
+    word = op["reduction"]
+    is_narrow = any(x.dtype in (float16, bfloat16) for x in op.tensors.values())
+    return word in ("none", "sum") or (word == "mean" and not is_narrow)
+
+
 def _loss(op: Op):
     """The mean or the sum of what each element loses."""
     word = op["reduction"]
-    if word not in ("none", "mean", "sum") or len({x.shape for x in op.tensors.values()}) > 1:
+    is_weighted = op.function in (_ops.mse_loss, _ops.l1_loss) and op["weight"] is not None
+    if word == "mean" and is_weighted:  # which divides by the sum of weights
+        return op.for_each()
+    if not _is_reduced(op) or len({x.shape for x in op.tensors.values()}) > 1:
         return op.for_each()
     made = op.called(**{n: op.whole(x) for n, x in op.tensors.items()}, reduction="none")
     return _ops.mean(made) if word == "mean" else _ops.sum(made) if word == "sum" else made
@@ -348,7 +371,7 @@ def _loss_of_classes(op: Op):
         not is_plain
         or target.is_floating_point()
         or target.ndim != x.ndim - 1
-        or word not in ("none", "mean", "sum")
+        or not _is_reduced(op)
     ):
         return op.for_each()
     if target.shape != x.shape[:-1]:
@@ -367,6 +390,8 @@ def _loss_of_classes(op: Op):
 def _attention(op: Op):
     rank = op["query"].ndim
     if op["dropout_p"] or rank < 2 or any(op[n].ndim != rank for n in ("key", "value")):
+        return op.for_each()
+    if op.rank > rank:  # a mask would have more dimensions
         return op.for_each()
     tensors = {
         n: op.whole(x) if n != "attn_mask" else op.value(x, rank) for n, x in op.tensors.items()
@@ -469,11 +494,11 @@ _BY_RULE = {
     _loss_of_classes: "cross_entropy nll_loss",
     _attention: "scaled_dot_product_attention",
     _of_all: "tensor_data tensor_node tensor_requires_grad_ tensor_version",
-    _of_first: "is_floating_point tensor_device tensor_dim tensor_dtype tensor_element_size tensor_numel tensor_size",
+    _of_first: "tensor_device tensor_dim tensor_dtype tensor_element_size tensor_numel tensor_size",
     _of_elements: "tensor_item",
     _gradients: "autograd_grad",
 }  # fmt: skip
 _RULES = {name: rule for rule, names in _BY_RULE.items() for name in names.split()}
 _RULES |= {n: _elementwise_in_place if n[-1] == "_" else _elementwise for n in _ops.ELEMENTWISE}
 # What writes something besides, calls a function of the program, or looks at the same memory is not called for each.
-_MAKERS = {n for n in _ops.MAKERS if n[-1] != "_"} - {"custom_function", "view_dtype"}
+_MAKERS = {n for n in _ops.MAKERS if n[-1] != "_"} - {"custom_function", "out_finish", "view_dtype"}
