@@ -1,6 +1,5 @@
 #include "core/ops/given_memory.h"
 
-#include "core/autograd/inplace.h"
 #include "core/ops/creation.gen.h"
 #include "core/runtime/context.h"
 
@@ -25,7 +24,7 @@ bool offer_memory(const Tensor& out, TensorList inputs) {
   for (const Tensor& x : inputs) {
     fits &= !(x.storage() == out.storage()) && !(c.grad_enabled && x.requires_grad());
   }
-  if (fits) c.offered = out.storage();
+  if (fits) c.offered = Ref<TensorImpl>::share(out.impl());
   return true;
 }
 
@@ -37,8 +36,7 @@ Tensor finish_offer(const Tensor& out, const Tensor& result) {
   const bool alike = result.sizes() == out.sizes() && result.dtype() == out.dtype() &&
                      result.device() == out.device();
   if (in_place && alike && result.offset() == out.offset() && result.strides() == out.strides()) {
-    finish_inplace(out, {});
-    return {};
+    return {};  // what took the memory raised the version
   }
   const Tensor source = in_place ? clone(result) : result;
   if (!alike || (c.grad_enabled && (out.requires_grad() || result.requires_grad()))) return source;

@@ -1,5 +1,6 @@
-// `out=`: results that are computed in memory that there is already. What allocates does not know
-// of it; what a tensor's storage offers is the next memory of as many bytes.
+// `out=`: results that are computed in memory that there is already. The functions that compute do
+// not know of it: the next tensor that is made with the sizes, strides and dtype of `out` lies in
+// its memory, and that counts as a change in place, also where the function fails afterwards.
 #pragma once
 
 #include "core/tensor/tensor.h"

@@ -22,6 +22,7 @@ class DefaultGenerators;
 class Graph;
 class Stream;
 struct SavedHooks;
+struct TensorImpl;
 class RunningBackward;
 
 // What the last failing call of the C API reported (capi/shim/errors.cpp).
@@ -51,7 +52,8 @@ struct Context : RefCounted {
   bool in_memory_hook = false;
   std::vector<std::shared_ptr<const SavedHooks>> saved_hooks;  // the last is in force
   RunningBackward* backward = nullptr;                         // the innermost of those that run
-  Ref<Storage> offered;  // what the next allocation of its size takes (ops/given_memory.h); or null
+  // Whose memory the next tensor like it is made in (ops/given_memory.h); or null.
+  Ref<TensorImpl> offered;
   // What swap_context made current somewhere, and forks since: see there. 0: on no thread.
   std::atomic<uint32_t> in_force{0};
 

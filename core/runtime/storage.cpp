@@ -21,11 +21,21 @@ static_assert(sizeof(Storage) <= kHeaderBytes, "the data must stay 64-byte align
 
 }  // namespace
 
-Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
+// From then on anything may be in it.
+Ref<Storage> take_offered(const Dims& sizes, const Dims& strides, DType dtype, Device device) {
   Context* const c = this_thread.context;
-  if (c && c->offered && c->offered->bytes() == bytes && c->offered->device() == device) {
-    return std::move(c->offered);
+  if (!c || !c->offered) return nullptr;
+  const TensorImpl& x = *c->offered;
+  if (x.dtype != dtype || !(x.storage->device() == device) || !(x.sizes == sizes) ||
+      !(x.strides == strides)) {
+    return nullptr;
   }
+  const Tensor taken(std::move(c->offered));
+  taken.bump_version();
+  return taken.storage();
+}
+
+Ref<Storage> Storage::allocate(int64_t bytes, Device device) {
   if (device.type == DeviceType::kCuda) return allocate_on_device(bytes, device);
   DT_CHECK(bytes < kMostBytes, kOutOfMemory, "can't allocate memory: you tried to allocate ", bytes,
            " bytes");

@@ -180,6 +180,9 @@ class OperandRef {
 
 // ---- making tensors without recording (tensor.cpp)
 
+// Memory that is offered for such a tensor (ops/given_memory.h); null: there is none.
+Ref<Storage> take_offered(const Dims& sizes, const Dims& strides, DType dtype, Device device);
+
 // The bytes of so many elements, which a tensor of these sizes needs; refuses more than an int64
 // can count.
 int64_t count_bytes(IntList sizes, int64_t elements, DType dtype);

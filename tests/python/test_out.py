@@ -340,3 +340,46 @@ def test_functions_in_place(torch):
     assert dt.relu_(x) is x and x.tolist() == [0.0, 2.0]
     assert dt.nn.functional.leaky_relu_(dt.tensor([-1.0]), 0.5).tolist() == [-0.5]
     assert dt.round_(dt.tensor([1.26]), decimals=1).tolist() == dt.tensor([1.3]).tolist()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "call"),
+    [
+        ("int32", lambda t, o: t.add(t.ones(3), t.ones(3), out=o)),
+        ("int64", lambda t, o: t.exp(t.ones(3, dtype=t.float64), out=o)),
+        ("int32", lambda t, o: t.div(t.ones(3), 2, out=o)),
+        ("int32", lambda t, o: t.cat([t.ones(1), t.ones(2)], out=o)),
+        ("int32", lambda t, o: t.mv(t.ones(3, 3), t.ones(3), out=o)),
+        ("int32", lambda t, o: t.linalg.eigvalsh(t.ones(3, 3), out=o)),
+    ],
+)
+def test_a_refused_result_is_not_written(dtype, call):
+    for t in (dt, pytest.importorskip("torch")):
+        o = t.tensor([7, 7, 7], dtype=getattr(t, dtype))
+        with pytest.raises((RuntimeError, TypeError)):
+            call(t, o)
+        assert o.tolist() == [7, 7, 7]
+
+
+def test_what_a_failing_function_wrote_counts_as_a_change():
+    """Here `out` has the values by then; what a backward needs of it is gone, and that is said."""
+    w, o = dt.ones(3, requires_grad=True), dt.full((3,), 7.0)
+    z = w * o
+    with pytest.raises(TypeError):
+        dt.max(dt.ones(2, 3), 0, out=o)
+    if o.tolist() == [7.0] * 3:
+        z.sum().backward()
+        assert w.grad.tolist() == [7.0] * 3
+    else:
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.sum().backward()
+
+
+def test_a_transposed_out():
+    libraries = (dt, pytest.importorskip("torch"))
+    ours, theirs = (t.zeros(3, 2).t() for t in libraries)
+    for t, out in zip(libraries, (ours, theirs), strict=True):
+        assert t.exp(t.arange(6.0).reshape(2, 3), out=out) is out
+    assert ours.stride() == theirs.stride()
+    for mine, other in zip(ours.tolist(), theirs.tolist(), strict=True):
+        assert mine == pytest.approx(other)

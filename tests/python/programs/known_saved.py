@@ -265,7 +265,9 @@ def _(c: Case) -> bool:
     if ("NativeBatchNormBackward0", "input") in kept:  # it knows two orders
         written = [x for x in written if x.dim() != 4 or not is_channels_last(x)]
     # Of one image or line a batch is kept.
-    return copied and any(names_changed(c.difference.theirs, y) for x in written for y in (x, x[None]))
+    return copied and any(
+        names_changed(c.difference.theirs, y) for x in written for y in (x, x[None])
+    )
 
 
 def is_channels_last(x: torch.Tensor) -> bool:
