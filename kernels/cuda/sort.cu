@@ -1,6 +1,6 @@
 // sort and order_statistic: rows that a block can hold are sorted there (row_sort.cu); of long ones
-// of which little is wanted, that is selected (row_select.cu). Of others,
-// radix sorts, which are stable, over (key, position) pairs of rows; CUB's, but for a row that is
+// of which little is wanted, that is selected (row_select.cu). Others are sorted by radix sorts,
+// which are stable, over (key, position) pairs of rows; by CUB's, but for a row that is
 // not long. Few rows are sorted one after the other, many as segments.
 #include <algorithm>
 
