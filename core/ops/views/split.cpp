@@ -135,7 +135,9 @@ std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
 
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
   Cut cut = {input.sizes(), {}, wrap_dim(dim, input.ndim()), true, {}};
-  for (int64_t i = 0; i < input.size(dim); ++i) cut.starts.push_back(i);
+  const int64_t parts = input.size(dim);
+  cut.starts.reserve(static_cast<size_t>(parts));  // more than there can be fails at once
+  for (int64_t i = 0; i < parts; ++i) cut.starts.push_back(i);
   return take_parts("UnbindBackward0", input, std::move(cut));
 }
 
