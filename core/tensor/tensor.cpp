@@ -43,8 +43,8 @@ int64_t times(int64_t a, int64_t b) {
   return static_cast<int64_t>(uint64_t(a) * uint64_t(b));
 }
 
-Tensor make_in_empty(int64_t bytes, const Dims& sizes, const Dims& strides, DType dtype,
-                     Device device) {
+Tensor make_with_memory(int64_t bytes, const Dims& sizes, const Dims& strides, DType dtype,
+                        Device device) {
   Ref<Storage> storage = take_offered(sizes, strides, dtype, device);
   if (!storage) storage = Storage::allocate(bytes, device);
   return Tensor(
@@ -63,12 +63,12 @@ Tensor make_empty_strided(const Dims& sizes, const Dims& strides, DType dtype, D
              kRuntimeError, "Storage size calculation overflowed with sizes=", sizes,
              " and strides=", strides);
   }
-  return make_in_empty(count_bytes(sizes, last, dtype), sizes, strides, dtype, device);
+  return make_with_memory(count_bytes(sizes, last, dtype), sizes, strides, dtype, device);
 }
 
 Tensor make_empty(const Dims& sizes, DType dtype, Device device) {
   const int64_t bytes = count_bytes(sizes, count_elements(sizes), dtype);
-  return make_in_empty(bytes, sizes, contiguous_strides(sizes), dtype, device);
+  return make_with_memory(bytes, sizes, contiguous_strides(sizes), dtype, device);
 }
 
 Tensor make_alias(const Tensor& x, const Dims& sizes, const Dims& strides, int64_t offset) {
