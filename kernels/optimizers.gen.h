@@ -539,7 +539,7 @@ struct NAdam {
     [[maybe_unused]] const double bias_correction2 = 1.0 - power(beta2, step);
     [[maybe_unused]] const double mu = beta1 * (1.0 - 0.5 * power(0.96, step * momentum_decay));
     [[maybe_unused]] const double mu_next = beta1 * (1.0 - 0.5 * power(0.96, (step + 1.0) * momentum_decay));
-    mu_product = *scalars[1] = static_cast<float>(mu_product * mu);
+    mu_product = *scalars[1] *= static_cast<float>(mu);
     (void)scalars, (void)power;
     Prepared n;
     n.f0 = decoupled_weight_decay;

@@ -307,9 +307,14 @@ class _Compiler:
             lines.append(f"    [[maybe_unused]] double {s.name} = {store};")
         known = {s.name: i for i, s in enumerate(self.states)}
         for line in self.numbers:
-            name, value = line.targets[0].id, _Doubles().print(ast.unparse(line.value))
+            name, value = line.targets[0].id, line.value
+            # A float32 number that is changed in place: so is its factor, as PyTorch's is.
+            changed = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult)
+            changed = changed and ast.unparse(value.left) == name
+            value = _Doubles().print(ast.unparse(value.right if changed else value))
             if name in known:
-                lines.append(f"    {name} = *scalars[{known[name]}] = static_cast<float>({value});")
+                sign = "*=" if changed else "="
+                lines.append(f"    {name} = *scalars[{known[name]}] {sign} static_cast<float>({value});")
             else:
                 kind = "bool" if name in self.flags else "double"
                 lines.append(f"    [[maybe_unused]] const {kind} {name} = {value};")

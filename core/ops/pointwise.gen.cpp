@@ -642,7 +642,7 @@ static void div_trunc_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kDivTrunc{
     "div_trunc", "DivTruncBackward0", DT_OP_div_trunc, DT_OP_div_trunc_backward, OpClass::kNumber,
-    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_trunc_gradient, false, false, false, false, false,
+    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_trunc_gradient, false, false, false, true, false,
     nullptr, nullptr, "\"div_trunc_cpu\" not implemented for 'Bool'", nullptr,
     Code::kNotImplemented};
 Tensor div_trunc(const Tensor& input, const Operand& other) {
@@ -661,7 +661,7 @@ static void div_floor_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kDivFloor{
     "div_floor", "DivFloorBackward0", DT_OP_div_floor, DT_OP_div_floor_backward, OpClass::kNumber,
-    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_floor_gradient, false, false, false, false, false,
+    2, 0, false, 3, 0, false, {0, 0}, {0, 0}, div_floor_gradient, false, false, false, true, false,
     nullptr, nullptr, "\"div_floor_cpu\" not implemented for 'Bool'", nullptr,
     Code::kNotImplemented};
 Tensor div_floor(const Tensor& input, const Operand& other) {

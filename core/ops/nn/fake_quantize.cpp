@@ -45,6 +45,15 @@ Tensor scaled(const Tensor& input, const Tensor& scale) {
   return mul(to_dtype(x, wide), to_dtype(reciprocal(scale), wide));
 }
 
+// round(input / scale + zero_point) with one rounding before it, as a fused multiply-add has:
+// float64 holds products of float32 whole.
+Tensor fused(const Tensor& input, const Tensor& scale, const Tensor& zero_point) {
+  const DType wide = kDTypeOf<double>;
+  const Tensor x = mul(to_dtype(input.detach(), wide), to_dtype(reciprocal(scale), wide));
+  const Tensor sum = add(x, to_dtype(zero_point, wide));
+  return round(input.dtype() == wide ? sum : to_dtype(sum, kScaleDType));
+}
+
 // (clamp(q) - zero_point) * scale; NaN is the least integer. The gradient passes by what is
 // clamped.
 Tensor restored(const Tensor& input, const Tensor& q, const Tensor& scale, const Tensor& zero_point,
@@ -116,8 +125,9 @@ Tensor fake_quantize_per_channel_affine(const Tensor& input, const Tensor& scale
   Dims line(input.ndim(), 1);
   line[d] = scale.numel();
   const Tensor step = reshape(to_dtype(scale, kScaleDType), line);
-  const Tensor zero = reshape(to_dtype(zero_point, kScaleDType), line), x = scaled(input, step);
-  return restored(input, whole ? add(round(x), zero) : round(add(x, zero)), step, zero, bounds);
+  const Tensor zero = reshape(to_dtype(zero_point, kScaleDType), line);
+  const Tensor q = whole ? add(round(scaled(input, step)), zero) : fused(input, step, zero);
+  return restored(input, q, step, zero, bounds);
 }
 
 }  // namespace dt

@@ -21,6 +21,7 @@ from .exact import (
     is_integral,
     is_result_of,
     is_rounding,
+    is_within_noise,
     may_overflow,
     operands_within,
 )
@@ -152,6 +153,13 @@ def _(c: Case) -> bool:
         digits |= is_rounding(c)
     pole = ~ours.isfinite() if is_derivative(c) else ours.isinf()
     return bool((digits | pole | ~theirs.isfinite()).all())
+
+
+# Where a function is steep, the last place of its argument moves many of its own.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    steep = re.search(r"\b(ndtri|erfinv|logit|digamma|polygamma|tan|atanh)_?\(", c.statement)
+    return c.aspect == "values" and steep is not None and is_within_noise(c)
 
 
 @documented("**`logcumsumexp`**")

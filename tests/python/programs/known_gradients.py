@@ -18,6 +18,7 @@ from .case import (
     graph_of,
     has_node,
     is_derivative,
+    keeps,
     names_changed,
     share_memory,
 )
@@ -85,6 +86,14 @@ def _(c: Case) -> bool:
     less = c.aspect == "requires_grad" and c.difference.ours == "False"
     less = less or (c.aspect == "type" and c.difference.ours == "None")
     return later and less and c.derives(*PRODUCTS)
+
+
+# One that nothing but a node of the graph holds.
+@documented("**Views made under `no_grad`** require no gradient")
+def _(c: Case) -> bool:
+    if c.aspect != "requires_grad" or c.difference.ours != "False" or not c.flagged:
+        return False
+    return any(keeps(n, is_leaf_by_view) for x in c.derived for n in graph_of(x))
 
 
 # `x[...] += y` of a view of what required none before: PyTorch writes it, and then finds a leaf.

@@ -107,11 +107,11 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"^\w+ = x\d+\[.*\]$", c.statement) is not None
 
 
-# Of convolutions, maxima and norms of volumes: ours is row-major.
+# Of convolutions, maxima, norms and interpolations of volumes: ours is row-major.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     calls = r"(conv(_transpose)?|Conv(Transpose)?|max_pool|MaxPool|BatchNorm)3d(_with_indices)?\("
-    volumes = re.search(rf"{calls}|\bbatch_norm\(", c.called) is not None
+    volumes = re.search(rf"{calls}|\b(batch_norm|interpolate|Upsample)\(", c.called) is not None
     if c.aspect != "strides" or not volumes or not isinstance(c.theirs, torch.Tensor):
         return False
     theirs = c.theirs.detach()

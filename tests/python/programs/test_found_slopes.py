@@ -268,6 +268,34 @@ x2.retain_grad()
 x3, = t.autograd.grad(x2.mul(2), x1, create_graph=True)
 x3.backward()
 """,
+    "the curve of a margin that is far away": """
+x1 = t.tensor([[-3.0, 0.1, 0.5, 3.0]], dtype=t.float64).requires_grad_()
+x2 = t.tensor([[127, 1, 30, -30]])
+x3 = t.nn.functional.soft_margin_loss(x1, x2)
+x4, = t.autograd.grad(x3, x1, create_graph=True)
+x5, = t.autograd.grad(x4.sum(), x1, create_graph=True)
+x5.sum().backward()
+""",
+    "a step of quantization that a fused sum decides": """
+x1 = t.tensor([1.05, 1.06, 0.95, 1.0, -0.25], requires_grad=True)
+x2 = t.fake_quantize_per_channel_affine(x1[None], t.tensor([0.1]), t.tensor([-3.0]), 0, 0, 7)
+x2.sum().backward()
+""",
+    "the third step of NAdam in float64": """
+x1 = t.tensor([0.0], dtype=t.float64).requires_grad_()
+x1.backward()
+o1 = t.optim.NAdam([x1], lr=0.1)
+o1.step()
+o1.step()
+o1.step()
+x2 = x1 * 1
+""",
+    "a quotient of 16 bits by a number between two of them": """
+x1 = t.tensor([16.5, -15.0, 0.5, 3.0], dtype=t.bfloat16)
+x2, x3 = x1 // 2.07, x1.div(0.3, rounding_mode="trunc")
+x4 = x1.half().div(0.3, rounding_mode="trunc")
+x1.floor_divide_(1.01)
+""",
 }
 
 
