@@ -48,14 +48,14 @@ Tensor with_place(const char* node, const Tensor& input, const Tensor& src, Look
     check_place(place, src);
     copy_(place, src);
   }
-  return record(node, y, {input, src}, [look, laid = laid(y)](BackwardCall& b) {
-    const Tensor& g = b.grad();
+  return record(node, y, {input, src}, [=, lay = laid(y)](BackwardCall& b) {
+    const Tensor g = lay(b.grad());
+    const Tensor place = look(g);
     if (b.wants(0)) {
-      const Tensor rest = laid(g);
-      b.results[0] = rest.is_same(g) ? clone(g) : rest;
-      zero_(look(b.results[0]));
+      const Tensor nothing = expand(zeros({}, g.dtype(), g.device()), place.sizes());
+      b.results[0] = with_place(node, g, nothing, look, laid);
     }
-    if (b.wants(1)) b.results[1] = look(laid(g));
+    if (b.wants(1)) b.results[1] = place;
   });
 }
 

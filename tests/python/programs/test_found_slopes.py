@@ -247,6 +247,22 @@ x3.backward(t.tensor([2.0, 3.0]))
 x4 = t.as_strided_scatter(x1, x2, (1,), (1,), 1)
 x4.backward(t.tensor([2.0, 3.0]))
 """,
+    "a gradient that goes twice through a scatter into memory": """
+x1 = t.tensor([[[0.0], [1e30]]], requires_grad=True)
+x3 = t.as_strided_scatter(x1, t.tensor([0.0]), (1,), (0,))
+x3.sum().backward()
+x3.backward(x1)
+""",
+    "the derivative of a scatter keeps nothing": """
+x1 = t.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+x3 = t.select_scatter(x1, t.tensor([True, False]), 0, 1)
+x4, x5 = t.autograd.grad(x3, [x1, x3], x1, create_graph=True)
+x4.backward(t.ones(2, 2))
+x4.backward(t.ones(2, 2))
+x6 = t.diagonal_scatter(x1, x1[0]) + t.slice_scatter(x1, x1[:, :1], 1, 1)
+x7, = t.autograd.grad(x6.square().sum(), x1, create_graph=True)
+x7.square().sum().backward()
+""",
     "the product of a row of no bools with a vector of none": """
 x1, x2 = t.zeros((1, 0), dtype=t.bool), t.zeros((0,), dtype=t.bool)
 x3 = x1.inner(x2)
