@@ -129,7 +129,9 @@ def _(c: Case) -> bool:
     )
     # It can be gone back through again; what stands in its place keeps indices.
     by_index = by_index.replace(".backward()", ".backward(retain_graph=True)")
-    by_index = re.sub(r"(x\d+)\.backward\(x", r"\1.backward(retain_graph=True, gradient=x", by_index)
+    by_index = re.sub(
+        r"(x\d+)\.backward\(x", r"\1.backward(retain_graph=True, gradient=x", by_index
+    )
     return c.derives("AsStridedScatter") and is_result_of(c, by_index, scattered=scattered)
 
 
