@@ -419,11 +419,10 @@ struct bessel_i_backward {
     const T order = p[0];
     const T scaled = p[1];
     const T value = math::bessel_i(input, order, scaled);
-    const T safe = math::where(math::eq(input, T(0)), T(1), input);
-    const T slope = math::where(math::eq(input, T(0)), T(0.5), value / safe);
-    const T falling = math::where(math::eq(order, T(1)), slope, T(0));
+    const T straight = math::eq(T(1) + math::abs(input), order);
+    const T falling = math::where(math::eq(order, T(1)), value / math::where(straight, T(1), input), T(0));
     const T scaling = math::where(math::eq(scaled, T(1)), math::sign(input) * value, T(0));
-    return grad * (math::bessel_i(input, T(1) - order, scaled) - falling - scaling);
+    return grad * math::where(straight, T(0.5), math::bessel_i(input, T(1) - order, scaled) - falling - scaling);
   }
 };
 

@@ -403,6 +403,29 @@ struct erfcx_backward {
   }
 };
 
+// xlog1py: input * log1p(other) if input != 0 or other != other else 0
+struct xlog1py {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return math::where(math::logical_or(math::ne(input, T(0)), math::ne(other, other)), input * math::log1p(other), T(0));
+  }
+};
+
+// Gradients of xlog1py by input, other.
+struct xlog1py_backward {
+  static constexpr int n_in = 3, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
+    return math::where(math::logical_and(math::eq(input, T(0)), math::le(other, T(-1))), T(0), grad * math::log1p(other));
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
+    return grad * input / (other + T(1));
+  }
+};
+
 }  // namespace dt::fn
 
 // X(name, class): the compute types of a class are FLOAT: float, double; INT: int32_t, int64_t; NUM: all four.
@@ -442,6 +465,8 @@ struct erfcx_backward {
   X(fmin, NUM) \
   X(fmin_backward, FLOAT) \
   X(erfcx, FLOAT) \
-  X(erfcx_backward, FLOAT)
+  X(erfcx_backward, FLOAT) \
+  X(xlog1py, FLOAT) \
+  X(xlog1py_backward, FLOAT)
 
 // clang-format on

@@ -314,7 +314,9 @@ class _Compiler:
             value = _Doubles().print(ast.unparse(value.right if changed else value))
             if name in known:
                 sign = "*=" if changed else "="
-                lines.append(f"    {name} = *scalars[{known[name]}] {sign} static_cast<float>({value});")
+                lines.append(
+                    f"    {name} = *scalars[{known[name]}] {sign} static_cast<float>({value});"
+                )
             else:
                 kind = "bool" if name in self.flags else "double"
                 lines.append(f"    [[maybe_unused]] const {kind} {name} = {value};")

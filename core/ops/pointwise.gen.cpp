@@ -2147,11 +2147,10 @@ static void bessel_i_gradient(PointwiseGradient& g) {
   const double scaled = g.attribute[1];
   if (g.wants[0]) {
     const Tensor value = bessel_i(input, order, scaled);
-    const Tensor safe = where(eq(input, T(0)), T(1), input);
-    const Tensor slope = where(eq(input, T(0)), T(0.5), value / safe);
-    const Tensor falling = where(eq(order, T(1)), slope, T(0));
+    const Tensor straight = eq(T(1) + abs(input), order);
+    const Tensor falling = where(eq(order, T(1)), value / where(straight, T(1), input), T(0));
     const Tensor scaling = where(eq(scaled, T(1)), sign(input) * value, T(0));
-    g.out[0] = grad * (bessel_i(input, T(1) - order, scaled) - falling - scaling);
+    g.out[0] = grad * where(straight, T(0.5), bessel_i(input, T(1) - order, scaled) - falling - scaling);
   }
 }
 static constexpr PointwiseRow kBesselI{
@@ -2198,6 +2197,21 @@ static constexpr PointwiseRow kOrthogonalPolynomial{
     false, nullptr, nullptr};
 Tensor orthogonal_polynomial(const Operand& x, const Operand& n, const Scalar& family) {
   return pointwise(kOrthogonalPolynomial, {x, n}, {family});
+}
+
+static void xlog1py_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) g.out[0] = where(logical_and(eq(input, T(0)), le(other, T(-1))), T(0), grad * log1p(other));
+  if (g.wants[1]) g.out[1] = grad * input / (other + T(1));
+}
+static constexpr PointwiseRow kXlog1py{
+    "xlog1py", "Xlog1pyBackward0", DT_OP_xlog1py, DT_OP_xlog1py_backward, OpClass::kFloat, 2, 0,
+    false, 3, 3, false, {0, 0}, {3, 3}, xlog1py_gradient, false, false, false, false, false,
+    nullptr, nullptr};
+Tensor xlog1py(const Operand& input, const Operand& other) {
+  return pointwise(kXlog1py, {input, other});
 }
 
 const PointwiseRow& activation_row(Activation activation) {

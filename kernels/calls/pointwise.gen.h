@@ -249,6 +249,8 @@ int32_t bessel(const dt_stream* stream, const calls::Pointwise& call);
 int32_t gamma_part(const dt_stream* stream, const calls::Pointwise& call);
 int32_t gamma_part_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t orthogonal_polynomial(const dt_stream* stream, const calls::Pointwise& call);
+int32_t xlog1py(const dt_stream* stream, const calls::Pointwise& call);
+int32_t xlog1py_backward(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cpu::kernels
 
@@ -496,5 +498,7 @@ int32_t bessel(const dt_stream* stream, const calls::Pointwise& call);
 int32_t gamma_part(const dt_stream* stream, const calls::Pointwise& call);
 int32_t gamma_part_backward(const dt_stream* stream, const calls::Pointwise& call);
 int32_t orthogonal_polynomial(const dt_stream* stream, const calls::Pointwise& call);
+int32_t xlog1py(const dt_stream* stream, const calls::Pointwise& call);
+int32_t xlog1py_backward(const dt_stream* stream, const calls::Pointwise& call);
 
 }  // namespace dt::cuda::kernels

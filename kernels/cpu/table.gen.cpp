@@ -378,6 +378,8 @@ void add_kernels(dt_registry* registry) {
   add<run<Pointwise, kernels::gamma_part>>(registry, "gamma_part");
   add<run<Pointwise, kernels::gamma_part_backward>>(registry, "gamma_part_backward");
   add<run<Pointwise, kernels::orthogonal_polynomial>>(registry, "orthogonal_polynomial");
+  add<run<Pointwise, kernels::xlog1py>>(registry, "xlog1py");
+  add<run<Pointwise, kernels::xlog1py_backward>>(registry, "xlog1py_backward");
 }
 
 }  // namespace dt::cpu

@@ -380,6 +380,8 @@ void add_kernels(dt_registry* registry) {
   add_captured<run<Pointwise, kernels::gamma_part>>(registry, "gamma_part");
   add_captured<run<Pointwise, kernels::gamma_part_backward>>(registry, "gamma_part_backward");
   add_captured<run<Pointwise, kernels::orthogonal_polynomial>>(registry, "orthogonal_polynomial");
+  add_captured<run<Pointwise, kernels::xlog1py>>(registry, "xlog1py");
+  add_captured<run<Pointwise, kernels::xlog1py_backward>>(registry, "xlog1py_backward");
 }
 
 }  // namespace dt::cuda

@@ -112,3 +112,15 @@ def test_rows_of_squares():
         drawn = np.random.default_rng(n).standard_normal((9, n + 3))
         ours = dt.linalg.vector_norm(dt.tensor(drawn)[:, 1:-2], dim=-1).numpy()
         np.testing.assert_allclose(ours, np.sqrt((drawn[:, 1:-2] ** 2).sum(-1)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-12, 1e12, 1e30])
+@pytest.mark.parametrize("p", [2.0, 2.5, 3.0, 4.0])
+def test_gradients_of_norms_whose_powers_do_not_fit(p, size):
+    """They are those of a row of ordinary size."""
+    row = [0.0, 3.0, -4.0]
+    x = dt.tensor([e * size for e in row], requires_grad=True)
+    (slope,) = dt.autograd.grad(dt.linalg.vector_norm(x, p), x)
+    norm = sum(abs(e) ** p for e in row) ** (1 / p)
+    exact = [np.sign(e) * (abs(e) / norm) ** (p - 1) for e in row]
+    assert np.allclose(slope.tolist(), exact, rtol=1e-5)

@@ -71,7 +71,7 @@ Tensor batch_norm_composition(const std::vector<Tensor>& in, const BatchNorm& bn
   const Tensor around = x - to_dtype(reshape(bn.mean, shape), x.dtype());
   const Tensor centered = around - mean(around, IntList(dims), true);
   const Tensor variance = mean(square(centered), IntList(dims), true);
-  if (bn.eps != 0) return scale_and_shift(centered * rsqrt(variance + bn.eps), in[1], in[2], shape);
+  if (bn.eps != 0) return scale_and_shift(centered / sqrt(variance + bn.eps), in[1], in[2], shape);
   // Nothing is left of equal elements, though nothing is added to what they are divided by.
   const Tensor equal = eq(variance, 0);
   const Tensor factor = masked_fill(rsqrt(masked_fill(variance, equal, 1)), equal, 0);

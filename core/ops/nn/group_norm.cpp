@@ -73,7 +73,7 @@ Tensor group_norm_composition(const std::vector<Tensor>& in, int64_t groups, dou
   const Tensor rows = reshape(x, {x.size(0), groups, elements});
   const Tensor centered = rows - mean(rows, {{2}}, true);
   const Tensor variance = mean(square(centered), {{2}}, true);
-  const Tensor y = reshape(centered * rsqrt(variance + eps), x.sizes());
+  const Tensor y = reshape(centered / sqrt(variance + eps), x.sizes());
   return scale_and_shift(y, in[1], in[2], GroupNorm::shape_of(x, 1));
 }
 
@@ -247,7 +247,8 @@ Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tens
                      double momentum, double eps) {
   check_instance_norm(input, running_mean, running_var, use_input_stats);
   if (input.numel() == 0)
-    return scale_and_shift(clone(input), weight, bias, GroupNorm::shape_of(input, 1));
+    return scale_and_shift(clone(input), repeated(weight, 1), repeated(bias, 1),
+                           GroupNorm::shape_of(input, 1));
   const int64_t batch = input.size(0);
   Dims sizes = input.sizes();
   sizes[0] = 1, sizes[1] = batch * input.size(1);

@@ -29,7 +29,7 @@ Tensor layer_norm_composition(const std::vector<Tensor>& in, const Dims& shape, 
   for (int d = -shape.size(); d < 0; ++d) dims.push_back(d);
   const Tensor centered = in[0] - mean(in[0], IntList(dims), true);
   const Tensor variance = mean(square(centered), IntList(dims), true);
-  return scale_and_shift(centered * rsqrt(variance + eps), in[1], in[2], shape);
+  return scale_and_shift(centered / sqrt(variance + eps), in[1], in[2], shape);
 }
 
 // A parameter of the rows' length; absent if there is none.
@@ -112,7 +112,7 @@ Tensor rms_norm_composition(const std::vector<Tensor>& in, const Dims& shape, do
   Dims dims;
   for (int d = -shape.size(); d < 0; ++d) dims.push_back(d);
   const Tensor squares = mean(square(in[0]), IntList(dims), true);
-  return scale_and_shift(in[0] * rsqrt(squares + eps), in[1], Tensor(), shape);
+  return scale_and_shift(in[0] / sqrt(squares + eps), in[1], Tensor(), shape);
 }
 
 // y in the order that an elementwise op on x would give it.

@@ -20,14 +20,14 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
   if (p == 1) return mul(sign(x), g);
   const Tensor zero = eq(y, 0);
   if (p == 2) return mul(g, masked_fill(div(x, y), zero, 0));
+  if (p > 2 && !std::isinf(p)) {  // a share has powers where x and y have none
+    const Tensor share = div(x, masked_fill(y, zero, 1));
+    return mul(g, mul(share, pow(abs(share), p - 2)));
+  }
   const Tensor magnitude = abs(x);
   if (std::isinf(p)) {
     const Tensor hit = logical_or(eq(magnitude, y), isnan(magnitude));
     return mul(sign(x), mul(div(g, sum(hit, IntList(dims), true)), hit));
-  }
-  if (p >= 2) {
-    const Tensor scale = masked_fill(div(g, pow(y, p - 1)), zero, 0);
-    return mul(mul(x, pow(magnitude, p - 2)), scale);
   }
   const Tensor scaled = masked_fill(mul(sign(x), pow(magnitude, p - 1)), eq(x, 0), 0);
   if (p < 1) return mul(mul(scaled, g), pow(y, 1 - p));

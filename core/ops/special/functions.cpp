@@ -134,19 +134,4 @@ Tensor entr(const Tensor& input) {
   });
 }
 
-// Where the logarithm has no number to be multiplied by 0, it is not taken.
-Tensor xlog1py(const Operand& input, const Operand& other) {
-  check_tensor_among({input, other});
-  const DType t = result_type({input, other});
-  const DType wide = info(is_floating(t) ? t : context().default_dtype).compute;
-  const Device device = (input.is_number() ? other : input).tensor().device();
-  const auto widened = [=](const Operand& x) {
-    return x.is_number() ? scalar_tensor(x.number(), wide, device) : to_dtype(x.tensor(), wide);
-  };
-  const Tensor x = widened(input), y = widened(other);
-  const Tensor unbounded = logical_or(le(y, -1), isinf(y));
-  const Tensor one_less = where(logical_and(unbounded, eq(x, 0)), 0, y);
-  return to_dtype(mul(x, log1p(one_less)), is_floating(t) ? t : wide);
-}
-
 }  // namespace dt

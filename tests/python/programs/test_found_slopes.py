@@ -263,6 +263,31 @@ x6 = t.diagonal_scatter(x1, x1[0]) + t.slice_scatter(x1, x1[:, :1], 1, 1)
 x7, = t.autograd.grad(x6.square().sum(), x1, create_graph=True)
 x7.square().sum().backward()
 """,
+    "the weight of a norm of nothing is repeated, too": """
+m1 = t.nn.InstanceNorm3d(1, affine=True)
+x2 = t.zeros((1, 0, 0, 0)).requires_grad_()
+x3 = m1(x2)
+m1.load_state_dict(m1.state_dict())
+x3.mean().backward()
+""",
+    "slopes of Bessel functions beside 0": """
+x1 = t.tensor([0.0, 1e-30, -1e-30, 0.5, -3.0], dtype=t.float64, requires_grad=True)
+x2 = t.special.i0(x1) + t.special.i1(x1) + t.special.i0e(x1) + t.special.i1e(x1)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+""",
+    "slopes of xlog1py where there is no logarithm": """
+x1 = t.tensor([0.0, 0.0, 0.0, 1.0, 2.0], requires_grad=True)
+x2 = t.tensor([-1.5, -1.0, t.inf, -1.5, 0.5], requires_grad=True)
+x3, x4 = t.autograd.grad(t.special.xlog1py(x1, x2).sum(), [x1, x2], create_graph=True)
+x5, x6 = t.autograd.grad((x3 + x4).nan_to_num(0).sum(), [x1, x2])
+""",
+    "the gradient of a norm of layers whose deviation is huge, with a graph": """
+x1 = t.tensor([[0.0, 1e18, 0.0], [3.0, 1e17, -1e18]], requires_grad=True)
+x2 = t.tensor([[1e18, 2e18, 0.0], [1e17, 1.0, -5e18]])
+x3, = t.autograd.grad(t.nn.functional.layer_norm(x1, (3,)), x1, x2, create_graph=True)
+x4, = t.autograd.grad(t.nn.functional.group_norm(x1[..., None], 1), x1, x2[..., None], create_graph=True)
+""",
     "the product of a row of no bools with a vector of none": """
 x1, x2 = t.zeros((1, 0), dtype=t.bool), t.zeros((0,), dtype=t.bool)
 x3 = x1.inner(x2)
