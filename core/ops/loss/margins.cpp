@@ -34,8 +34,8 @@ Tensor before_the_end(const Tensor& targets) {
   return eq(cumsum(lt(targets, 0), 1), 0);
 }
 
-// grad times the loss's slope, -target * sigmoid(-target * input). Neither it nor its derivative has
-// a term that overflows.
+// grad times the loss's slope, -target * sigmoid(-target * input). Neither it nor its derivative
+// has a term that overflows.
 Tensor soft_margin_gradient(const Tensor& grad, const Tensor& input, const Tensor& target) {
   Tensor out;
   {
@@ -43,16 +43,16 @@ Tensor soft_margin_gradient(const Tensor& grad, const Tensor& input, const Tenso
     out = mul_(neg(grad) * sigmoid(mul_(neg(input), target)), target);
   }
   if (!needs_graph({grad, input})) return out;
-  return record("SoftMarginLossBackwardBackward0", out, {grad, input},
-                [g = Saved::input(grad), x = Saved::input(input),
-                 t = Saved::input(target)](BackwardCall& b) {
-                  const Tensor input = x.get(b.node), target = t.get(b.node);
-                  if (b.wants(0)) b.results[0] = soft_margin_gradient(b.grad(), input, target);
-                  if (!b.wants(1)) return;
-                  const Tensor z = neg(input) * target;
-                  const Tensor curve = square(target) * sigmoid(z) * sigmoid(neg(z));
-                  b.results[1] = b.grad() * g.get(b.node) * curve;
-                });
+  return record(
+      "SoftMarginLossBackwardBackward0", out, {grad, input},
+      [g = Saved::input(grad), x = Saved::input(input), t = Saved::input(target)](BackwardCall& b) {
+        const Tensor input = x.get(b.node), target = t.get(b.node);
+        if (b.wants(0)) b.results[0] = soft_margin_gradient(b.grad(), input, target);
+        if (!b.wants(1)) return;
+        const Tensor z = neg(input) * target;
+        const Tensor curve = square(target) * sigmoid(z) * sigmoid(neg(z));
+        b.results[1] = b.grad() * g.get(b.node) * curve;
+      });
 }
 
 }  // namespace
