@@ -56,6 +56,8 @@ KEPT_BY_PYTORCH_ALONE = {
     "NextafterBackward0": "self|other",
     "NllLossBackward0": "self|target|weight|total_weight",
     "NllLoss2DBackward0": "self|target|weight|total_weight",
+    "NllLossBackwardBackward0": "target|weight",
+    "NllLoss2DBackwardBackward0": "target|weight",
     "PdistBackward0": "self",
     "PowBackward1": "result",
     "PowBackward2": "exponent",

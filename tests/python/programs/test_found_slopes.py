@@ -263,6 +263,18 @@ x6 = t.diagonal_scatter(x1, x1[0]) + t.slice_scatter(x1, x1[:, :1], 1, 1)
 x7, = t.autograd.grad(x6.square().sum(), x1, create_graph=True)
 x7.square().sum().backward()
 """,
+    "classes that are written after the derivative": """
+x1 = t.tensor([[0.0, 1.0]]).requires_grad_()
+x2, x3 = t.tensor([0]), t.tensor([1.0, 2.0])
+x4 = t.nn.functional.cross_entropy(x1, x2)
+x5, = t.autograd.grad(x4, [x1], create_graph=True)
+x2[:] = x2
+x5.sum().backward()
+x6 = t.nn.functional.nll_loss(x1.log_softmax(1)[:, :, None], x2[None], x3)
+x7, = t.autograd.grad(x6, [x1], create_graph=True)
+x3.mul_(1)
+x7.sum().backward()
+""",
     "the weight of a norm of nothing is repeated, too": """
 m1 = t.nn.InstanceNorm3d(1, affine=True)
 x2 = t.zeros((1, 0, 0, 0)).requires_grad_()
