@@ -35,6 +35,7 @@ from . import _enums
 from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi, lib
 from ._named_results import result_type
+from ._out import need_tuple
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -381,7 +382,10 @@ def _out(c: Call) -> list[str]:
         star |= a.keyword_only or a is many
         value = f"read_sizes(args, {name})" if a is many else name
         passed.append(f"{name}={value}" if star else value)
-    return ["if out is not None:", f"{INDENT}return into(out, {', '.join(passed)})"]
+    lines = ["if out is not None:", f"{INDENT}return into(out, {', '.join(passed)})"]
+    if len(c.results) > 1:
+        lines.insert(1, f'{INDENT}need_tuple("{c.function.name}", out, {len(c.results)})')
+    return lines
 
 
 def _or_none(helper: str, kind: Kind) -> str:

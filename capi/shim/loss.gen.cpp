@@ -20,7 +20,7 @@ dt_status dt_mse_loss(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::autocast::mse_loss(input_, target_, reduction_, weight_));
+    put(out, dt::mse_loss(input_, target_, reduction_, weight_));
   });
 }
 
@@ -34,7 +34,7 @@ dt_status dt_l1_loss(
     const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
     const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
     need(out, "out");
-    put(out, dt::autocast::l1_loss(input_, target_, reduction_, weight_));
+    put(out, dt::l1_loss(input_, target_, reduction_, weight_));
   });
 }
 

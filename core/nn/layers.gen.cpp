@@ -1665,7 +1665,7 @@ class MSELoss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return dt::autocast::mse_loss(input, target, reduction);
+    return mse_loss(input, target, reduction);
   }
 
  private:
@@ -1683,7 +1683,7 @@ class L1Loss final : public Module {
     check_inputs(inputs, 2, 2);
     const Tensor& input = inputs[0];
     const Tensor& target = inputs[1];
-    return dt::autocast::l1_loss(input, target, reduction);
+    return l1_loss(input, target, reduction);
   }
 
  private:

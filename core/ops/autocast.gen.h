@@ -131,12 +131,6 @@ Tensor cdist(
     const Tensor& x1, const Tensor& x2, double p = 2.0, std::optional<int64_t> compute_mode = {});
 Tensor pdist(const Tensor& input, double p = 2.0);
 Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm);
-Tensor mse_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
-    const Tensor& weight = {});
-Tensor l1_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
-    const Tensor& weight = {});
 Tensor smooth_l1_loss(
     const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
     double beta = 1.0);

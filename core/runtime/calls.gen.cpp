@@ -200,6 +200,7 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::index_select.number) return true;
   if (op == op::index_add.number) return true;
   if (op == op::gather.number) return true;
+  if (op == op::scatter.number) return device.type == DeviceType::kCpu;
   if (op == op::nonzero_count.number) return true;
   if (op == op::nonzero.number) return true;
   if (op == op::triangle.number) return true;

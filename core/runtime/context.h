@@ -13,7 +13,6 @@
 #include "core/base/error.h"
 #include "core/base/ref.h"
 #include "core/runtime/thread.h"
-#include "core/tensor/storage.h"
 
 namespace dt {
 

@@ -20,9 +20,8 @@ bool selects_slices(const dt_view& index, int64_t dim) {
 template <class Call>
 int32_t scatter_with(ScatterStep fold, const dt_stream* stream, const Call& call) {
   if (!is_in_range(stream, call.index, call.y, call.dim)) return DT_KERNEL_INDEX;
-  if (count(call.index) != 0)
-    dt_scatter_elements(stream, fold, Scattered{call.y, call.source, call.index, call.dim});
-  return DT_KERNEL_OK;
+  if (count(call.index) == 0) return DT_KERNEL_OK;
+  return dt_scatter_elements(stream, fold, Scattered{call.y, call.source, call.index, call.dim});
 }
 
 }  // namespace

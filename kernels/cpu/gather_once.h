@@ -19,6 +19,7 @@ struct Scattered {
 extern "C" {
 // Whether all index values were right: only then is all of y written.
 bool dt_gather_elements(const dt_stream* stream, const dt::calls::Gather& call);
-void dt_scatter_elements(const dt_stream* stream, dt::cpu::ScatterStep fold,
-                         const dt::cpu::Scattered& scattered);
+// DT_KERNEL_UNSUPPORTED: narrow floats would be rounded at each step.
+int32_t dt_scatter_elements(const dt_stream* stream, dt::cpu::ScatterStep fold,
+                            const dt::cpu::Scattered& scattered);
 }

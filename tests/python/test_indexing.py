@@ -257,3 +257,36 @@ def test_lists_of_empty_lists():
         assert x[index].shape == expected.shape, index
         x[index] = 7
     assert x.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+WRITES = (
+    "x.scatter_(0, index, source)",
+    *(f"x.scatter_reduce_(0, index, source, '{how}', include_self={own})"
+      for how in ("amax", "amin", "prod", "sum") for own in (True, False)),
+    *(f"x.index_reduce_(0, index[:, 0], source, '{how}', include_self={own})"
+      for how in ("amax", "amin", "prod") for own in (True, False)),
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:index_reduce")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int16"])
+@pytest.mark.parametrize("write", WRITES)
+def test_what_no_index_reaches_is_not_touched(both, same, write, dtype):
+    """PyTorch's numbers in a part of a tensor with gaps, and nothing is copied."""
+
+    def run(t):
+        kind = getattr(t, dtype)
+        whole = t.arange(-40, 40).reshape(10, 8).to(kind)
+        x = whole[:, 1::2]
+        source = t.tensor([[3, -50, 7, 1], [2, 60, -7, 4]]).to(kind)
+        names = {"x": x, "source": source, "index": t.tensor([[3, 0, 3, 9], [3, 1, 3, 0]])}
+        version = x._version
+        with dt.profiler.profile() as p:
+            eval(write, names)
+        written.extend(e.name for e in p.events())
+        return whole, x._version - version
+
+    written = []
+    same(*both(run))
+    is_widened = dtype == "bfloat16" and "reduce" in write
+    assert is_widened or "copy" not in written

@@ -116,6 +116,53 @@ def test_several_results(both, same, call):
     same(*map(tuple, both(run)))
 
 
+SEVERAL = (
+    "sort(x, 0", "topk(x, 2, 0", "max(x, 0", "min(x, dim=0", "max(x, axis=0", "kthvalue(x, 1, 0", "median(x, 0",
+    "nanmedian(x, axis=0", "mode(x, 0", "cummax(x, 0", "cummin(x, 0", "aminmax(x", "aminmax(x, dim=0", "frexp(x",
+    "svd(x", "qr(x", "slogdet(x", "triangular_solve(x, x", "geqrf(x", "lu_unpack(x, i[0].int()", "histogram(x, 3",
+    "var_mean(x, 0", "std_mean(x, 0", "histogramdd(x, 2", "linalg.svd(x", "linalg.qr(x", "linalg.slogdet(x",
+    "linalg.eigh(x", "linalg.lu(x", "linalg.lu_factor(x", "linalg.lu_factor_ex(x", "linalg.inv_ex(x",
+    "linalg.cholesky_ex(x @ x.T", "linalg.solve_ex(x, x", "linalg.lstsq(x, x", "linalg.ldl_factor(x @ x.T",
+    "linalg.ldl_factor_ex(x @ x.T", "split_copy(x, 1", "unbind_copy(x", "split_with_sizes_copy(x, (1, 1)",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("call", SEVERAL)
+def test_what_is_no_place_for_several_results(torch, call):
+    """Refused as PyTorch does, and nothing is written: of no wrong place, and of none beside one."""
+
+    def run(t, make):
+        names = operands(t)
+        out = names["out"] = make(t, len(eval(f"t.{call})", names)))
+        places = [p for p in (out if isinstance(out, tuple) else (out,)) if p is not None]
+        before = [(p.tolist(), p._version) for p in places]
+        made = outcome(lambda: eval(f"t.{call}, out=out)", names))
+        return made, [(p.tolist(), p._version) for p in places] == before
+
+    def some(t, n, **options):
+        return tuple(t.full((2,), 7.0, **options) for _ in range(n))
+
+    made = {
+        **{f"one of {n} dimensions": lambda t, _, n=n: t.full((2,) * n, 7.0) for n in (0, 1, 2)},
+        "too few": lambda t, n: some(t, n - 1),
+        "too many": lambda t, n: some(t, n + 1),
+        "none": lambda t, n: (),
+        "None behind": lambda t, n: (*some(t, n - 1), None),
+        "None before": lambda t, n: (None, *some(t, n - 1)),
+        "bools": lambda t, n: some(t, n, dtype=t.bool),
+        "the last of bools": lambda t, n: (*some(t, n - 1), *some(t, 1, dtype=t.bool)),
+    }
+    takes_none = call.startswith(("var_mean", "std_mean", "histogramdd"))  # in PyTorch
+    for what, make in made.items():
+        (error, _), untouched = run(dt, make)
+        theirs, _ = run(torch, make)
+        may_differ = takes_none or (call.startswith("split_copy") and "bools" in what)
+        assert issubclass(error, (TypeError, RuntimeError)), what
+        assert untouched, what
+        assert may_differ or error is theirs[0], what
+
+
 def test_memory(both, same):
     """It is written where it lies: views, strides, inputs; what has to grow has memory of its own."""
 
@@ -167,6 +214,13 @@ def test_sequences_into_tensors_of_any_shape(both, same, call):
         return base, square
 
     same(*both(run))
+
+
+def test_the_warning_of_a_resize_names_the_line_that_calls():
+    for call in ("exp(x", "var(x", "max(x", "norm(x", "linalg.norm(x", "nn.functional.normalize(x"):
+        with pytest.warns(UserWarning, match="was resized") as warned:
+            eval(compile(f"t.{call}, out=t.ones(7))", "here", "eval"), operands(dt) | {"t": dt})
+        assert warned[0].filename == "here", call
 
 
 @pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
@@ -365,8 +419,8 @@ def test_what_a_failing_function_wrote_counts_as_a_change():
     """Here `out` has the values by then; what a backward needs of it is gone, and that is said."""
     w, o = dt.ones(3, requires_grad=True), dt.full((3,), 7.0)
     z = w * o
-    with pytest.raises(TypeError):
-        dt.max(dt.ones(2, 3), 0, out=o)
+    with pytest.raises(IndexError):
+        dt.gather(dt.ones(3), 0, dt.tensor([0, 1, 9]), out=o)
     if o.tolist() == [7.0] * 3:
         z.sum().backward()
         assert w.grad.tolist() == [7.0] * 3

@@ -288,6 +288,15 @@ static inline int dtt_is_named(const dtt_item* item, const char* name) {
   return !strncmp(item->name, name, n) && (!name[n] || (name[n] == '_' && !name[n + 1]));
 }
 
+/* Whether the value in a slot is what an overload is told by: no number that stands where this one
+ * has a tensor and the next one a number. */
+static inline int dtt_tells(dtt_state* L, const dtt_function* function, int slot) {
+  const dtt_given v = dtt_look(L, &dtt_whole, slot);
+  const int is_number = v.kind == DTT_I64 || v.kind == DTT_F64, at = function->told_by;
+  if (is_number && function->args[at].kind == DTT_TENSOR) return function->next->n_args <= at;
+  return v.kind != DTT_NOTHING;
+}
+
 /* Finds the function that n values are meant for, from slot `first` on, and their places. */
 static inline void dtt_place(dtt_state* L, dtt_frame* f, int first, int n) {
   const char* names[DTT_MAX_ARGS];
@@ -298,7 +307,7 @@ static inline void dtt_place(dtt_state* L, dtt_frame* f, int first, int n) {
          (names[n_names] = dtt_next_name(L, table, !n_names, &values[n_names])))
     n_names++;
   for (; function->next; function = function->next) {
-    int is_told = function->told_by < n && !dtt_is_absent(L, first + function->told_by);
+    int is_told = function->told_by < n && dtt_tells(L, function, first + function->told_by);
     for (k = 0; k < n_names; k++)
       is_told |= dtt_is_named(&function->args[function->told_by], names[k]);
     if (is_told) break;

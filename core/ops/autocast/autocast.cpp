@@ -200,11 +200,23 @@ Operand cast_operand(const Operand& x, const Tensor& cast) {
   return x.is_number() ? x : Operand(cast);
 }
 
-Tensor cast_on_cpu(const Tensor& x) {
+namespace {
+
+Tensor cast_alone(const Tensor& x, CastPolicies policies) {
   if (!is_autocasting()) return x;
   const Tensor* operands[] = {&x};
-  const Casts casts({CastPolicy::kFp32, CastPolicy::kNone}, operands);
+  const Casts casts(policies, operands);
   return *operands[0];
+}
+
+}  // namespace
+
+Tensor cast_to_fp32(const Tensor& x) {
+  return cast_alone(x, {CastPolicy::kFp32, CastPolicy::kFp32});
+}
+
+Tensor cast_on_cpu(const Tensor& x) {
+  return cast_alone(x, {CastPolicy::kFp32, CastPolicy::kNone});
 }
 
 }  // namespace dt

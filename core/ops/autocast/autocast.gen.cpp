@@ -512,22 +512,6 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
   return dt::renorm(*cast[0], p, dim, maxnorm);
 }
 
-Tensor mse_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
-  if (!is_autocasting()) return dt::mse_loss(input, target, reduction, weight);
-  const Tensor* cast[] = {&input, &target, &weight};
-  const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
-  return dt::mse_loss(*cast[0], *cast[1], reduction, *cast[2]);
-}
-
-Tensor l1_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction, const Tensor& weight) {
-  if (!is_autocasting()) return dt::l1_loss(input, target, reduction, weight);
-  const Tensor* cast[] = {&input, &target, &weight};
-  const Casts casts({CastPolicy::kFp32, CastPolicy::kFp32}, cast);
-  return dt::l1_loss(*cast[0], *cast[1], reduction, *cast[2]);
-}
-
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
   if (!is_autocasting()) return dt::smooth_l1_loss(input, target, reduction, beta);
   const Tensor* cast[] = {&input, &target};

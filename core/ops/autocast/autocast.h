@@ -81,7 +81,9 @@ class Casts {
 // A number as it is, a tensor as its cast.
 Operand cast_operand(const Operand& x, const Tensor& cast);
 
-// An operand of a function that is several of PyTorch's, of which some have the policy fp32.
+// An operand of a function that is several of PyTorch's, of which this one has the policy fp32: on
+// every device, or on the CPU alone.
+Tensor cast_to_fp32(const Tensor& x);
 Tensor cast_on_cpu(const Tensor& x);
 
 }  // namespace dt

@@ -17,4 +17,10 @@ inline void pass_gradient(BackwardCall& b) {
   b.results[0] = b.grad();
 }
 
+// The part of src that the index reaches. A view, so that the rest of src gets a zero gradient.
+Tensor reached_part(Tensor src, const Tensor& index);
+// scatter_ or, if it accumulates, scatter_add_ of what is at least 1-d, without a record.
+void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
+                   bool accumulate);
+
 }  // namespace dt

@@ -32,32 +32,6 @@ Tensor sum_of_nothing(const Tensor& g, const Dims& sizes) {
   return add(zeros(sizes, g.dtype(), g.device()), sum(gather_nothing(g, {0})));
 }
 
-// The part of src that the index reaches. A view, so that the rest of src gets a zero gradient.
-Tensor reached_part(Tensor src, const Tensor& index) {
-  src = at_least_1d(src);
-  for (int d = 0; d < index.ndim(); ++d) {
-    if (src.sizes()[d] > index.sizes()[d]) src = narrow(src, d, 0, index.sizes()[d]);
-  }
-  return src;
-}
-
-void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
-                   bool accumulate) {
-  ScatterCall call;
-  call.y = self;
-  call.index = index;
-  call.dim = dim;
-  call.accumulate = accumulate;
-  if (src.is_number()) {
-    call.source = View(src.number(), self.dtype(), index.sizes());
-    return run(op::scatter, call);
-  }
-  const bool overlaps = src.tensor().storage().get() == self.storage().get();
-  const Tensor source = overlaps ? without_record(src.tensor()) : src.tensor();
-  call.source = source;
-  run(op::scatter, call);
-}
-
 // The index serves the gradient of src, and that of self where self is overwritten.
 bool keeps_index(const Operand& src, bool accumulate) {
   return !accumulate || needs_graph(src.tensor());
@@ -111,6 +85,31 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
 }
 
 }  // namespace
+
+Tensor reached_part(Tensor src, const Tensor& index) {
+  src = at_least_1d(src);
+  for (int d = 0; d < index.ndim(); ++d) {
+    if (src.sizes()[d] > index.sizes()[d]) src = narrow(src, d, 0, index.sizes()[d]);
+  }
+  return src;
+}
+
+void write_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src,
+                   bool accumulate) {
+  ScatterCall call;
+  call.y = self;
+  call.index = index;
+  call.dim = dim;
+  call.accumulate = accumulate;
+  if (src.is_number()) {
+    call.source = View(src.number(), self.dtype(), index.sizes());
+    return run(op::scatter, call);
+  }
+  const bool overlaps = src.tensor().storage().get() == self.storage().get();
+  const Tensor source = overlaps ? without_record(src.tensor()) : src.tensor();
+  call.source = source;
+  run(op::scatter, call);
+}
 
 Tensor put_apart(const Dims& sizes, int dim, const Tensor& index, const Tensor& src) {
   // Whoever has written to the indices behind the graph's back may have left places out.

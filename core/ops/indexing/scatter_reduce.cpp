@@ -2,10 +2,12 @@
 // have kernels.
 #include <limits>
 
+#include "core/autograd/inplace.h"
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
+#include "core/ops/indexing/accumulate.h"
 #include "core/ops/indexing/checks.h"
 #include "core/ops/overwrite.h"
 #include "core/ops/pointwise.gen.h"
@@ -18,10 +20,18 @@
 namespace dt {
 namespace {
 
-enum class Fold { kProduct, kLargest, kSmallest };
+enum class Fold { kSum, kProduct, kLargest, kSmallest };
+
+Fold fold_of(const std::string& reduce) {
+  return reduce == "prod"   ? Fold::kProduct
+         : reduce == "amax" ? Fold::kLargest
+         : reduce == "amin" ? Fold::kSmallest
+                            : Fold::kSum;
+}
 
 // What changes nothing that it is combined with.
 Scalar neutral(Fold fold, DType dtype) {
+  if (fold == Fold::kSum) return 0;
   if (fold == Fold::kProduct) return 1;
   return visit(dtype, [&](auto type) -> Scalar {
     using T = typename decltype(type)::type;
@@ -73,8 +83,7 @@ void extreme_gradients(BackwardCall& b, int dim, const Tensor& self, const Tenso
 }
 
 // All at least 1-d; src has the index's sizes.
-Tensor folded(const Tensor& self, int dim, const Tensor& index, const Tensor& src, Fold fold) {
-  const Tensor y = clone(self.detach(), MemoryFormat::kContiguous);
+void run_fold(const Tensor& y, int dim, const Tensor& index, const Tensor& src, Fold fold) {
   ScatterFoldCall call;
   call.y = y;
   call.source = src;
@@ -84,6 +93,11 @@ Tensor folded(const Tensor& self, int dim, const Tensor& index, const Tensor& sr
       : fold == Fold::kLargest ? op::scatter_amax
                                : op::scatter_amin,
       call);
+}
+
+Tensor folded(const Tensor& self, int dim, const Tensor& index, const Tensor& src, Fold fold) {
+  const Tensor y = clone(self.detach(), MemoryFormat::kContiguous);
+  run_fold(y, dim, index, src, fold);
   if (!needs_graph({self, src})) return y;
   return record("ScatterReduceBackward0", y, {self, src},
                 [dim, fold, s = Saved::input(self), v = Saved::input(src), i = Saved::input(index),
@@ -94,6 +108,17 @@ Tensor folded(const Tensor& self, int dim, const Tensor& index, const Tensor& sr
                 });
 }
 
+// Only where nothing is recorded: what is not reached is not touched.
+void reduce_in_place(const Tensor& self, int dim, const Tensor& index, const Tensor& src, Fold fold,
+                     bool include_self) {
+  const auto write = [&] {
+    if (!include_self) write_scatter(self, dim, index, neutral(fold, self.dtype()), false);
+    if (fold == Fold::kSum) return write_scatter(self, dim, index, src, true);
+    run_fold(self, dim, index, src, fold);
+  };
+  inplace("ScatterReduceBackward0", self, {self}, write, pass_gradient);
+}
+
 Tensor scattered_mean(const Tensor& base, int dim, const Tensor& index, const Tensor& src,
                       bool include_self) {
   const Tensor start = include_self ? ones_of(base) : scatter(ones_of(base), dim, index, 0);
@@ -102,28 +127,30 @@ Tensor scattered_mean(const Tensor& base, int dim, const Tensor& index, const Te
   return is_floating(base.dtype()) ? div(sum, count) : floor_divide(sum, count);
 }
 
+// The dimension.
+int check_reduced(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                  const std::string& reduce) {
+  check_scatter_reduce(reduce);
+  const int d = wrap_dim(dim, self.ndim());
+  check_scatter_dtypes("scatter", self, &src, index);
+  check_has_mean(self, reduce);
+  if (index.numel() > 0) check_scatter(self, d, index, src);
+  return d;
+}
+
 }  // namespace
 
 Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
                       const std::string& reduce, bool include_self) {
-  check_scatter_reduce(reduce);
-  const int d = wrap_dim(dim, input.ndim());
-  check_scatter_dtypes("scatter", input, &src, index);
-  check_has_mean(input, reduce);
+  const int d = check_reduced(input, dim, index, src, reduce);
   if (index.numel() == 0) return scatter_add(input, dim, index, src);
-  check_scatter(input, d, index, src);
   const Tensor x = at_least_1d(input), at = at_least_1d(to_dtype(index, kIndexDType));
-  Tensor part = at_least_1d(src);
-  for (int i = 0; i < at.ndim(); ++i) part = narrow(part, i, 0, at.sizes()[i]);
-  const Fold fold = reduce == "prod"   ? Fold::kProduct
-                    : reduce == "amax" ? Fold::kLargest
-                                       : Fold::kSmallest;
-  const bool adds = reduce == "sum" || reduce == "mean";
-  const Scalar start = adds ? Scalar(0) : neutral(fold, x.dtype());
-  const Tensor base = include_self ? x : scatter(x, d, at, start);
-  const Tensor y = reduce == "sum"    ? scatter_add(base, d, at, part)
-                   : reduce == "mean" ? scattered_mean(base, d, at, part, include_self)
-                                      : folded(base, d, at, part, fold);
+  const Tensor part = reached_part(src, at);
+  const Fold fold = fold_of(reduce);
+  const Tensor base = include_self ? x : scatter(x, d, at, neutral(fold, x.dtype()));
+  const Tensor y = reduce == "mean"     ? scattered_mean(base, d, at, part, include_self)
+                   : fold == Fold::kSum ? scatter_add(base, d, at, part)
+                                        : folded(base, d, at, part, fold);
   return input.ndim() == 0 ? unsafe_view(y, {}) : y;
 }
 
@@ -131,24 +158,42 @@ const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& ind
                               const Tensor& src, const std::string& reduce, bool include_self) {
   const Tensor before = before_overwrite(self, {self, src});
   check_scatter_apart(self, index, src);
-  return overwrite(self, scatter_reduce(before, dim, index, src, reduce, include_self));
+  const bool is_recorded = needs_graph({self, src});
+  if (is_recorded || reduce == "mean" || index.numel() == 0)
+    return overwrite(self, scatter_reduce(before, dim, index, src, reduce, include_self));
+  const int d = check_reduced(self, dim, index, src, reduce);
+  const Tensor at = at_least_1d(to_dtype(index, kIndexDType));
+  reduce_in_place(at_least_1d(self), d, at, reached_part(src, at), fold_of(reduce), include_self);
+  return self;
 }
+
+namespace {
+
+// The index of each element of a source that has one for each of its slices.
+Tensor spread(const Tensor& index, int dim, const Tensor& source) {
+  Dims line(source.ndim(), 1);
+  line[dim] = index.numel();
+  return expand(reshape(index, line), source.sizes());
+}
+
+}  // namespace
 
 Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
                     const std::string& reduce, bool include_self) {
   const int d = wrap_dim(dim, input.ndim());
   check_index_reduce(input, d, index, source, reduce, include_self);
-  Dims line(std::max(source.ndim(), 1), 1);
-  line[d] = index.numel();
-  const Tensor at = expand(reshape(index, line), at_least_1d(source).sizes());
-  return scatter_reduce(input, d, at, at_least_1d(source), reduce, include_self);
+  const Tensor part = at_least_1d(source);
+  return scatter_reduce(input, d, spread(index, d, part), part, reduce, include_self);
 }
 
 const Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                             const Tensor& source, const std::string& reduce, bool include_self) {
-  const Tensor before = before_overwrite(self, {self, source});
+  check_history_change(self, is_floating(self.dtype()) && needs_graph({self, source}));
   check_scatter_apart(self, index, source);
-  return overwrite(self, index_reduce(before, dim, index, source, reduce, include_self));
+  const int d = wrap_dim(dim, self.ndim());
+  check_index_reduce(self, d, index, source, reduce, include_self);
+  const Tensor part = at_least_1d(source);
+  return scatter_reduce_(self, d, spread(index, d, part), part, reduce, include_self);
 }
 
 }  // namespace dt

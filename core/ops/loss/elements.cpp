@@ -2,6 +2,8 @@
 #include "core/ops/loss/reduce_losses.h"
 
 #include "core/autograd/record.h"
+#include "core/ops/autocast.gen.h"
+#include "core/ops/autocast/autocast.h"
 #include "core/ops/checks.h"
 #include "core/ops/loss.gen.h"
 #include "core/ops/loss/checks.h"
@@ -70,14 +72,15 @@ void mse_loss_backward(BackwardCall& b, const Tensor& input, const Tensor& targe
   if (b.wants(1)) b.results[1] = squared_error_slope(b.grad_operand(), target, input, scale);
 }
 
-// Losses times weights; their mean is over the weights.
+// Losses times weights; their mean is over the weights. PyTorch composes this of ops, each of which
+// has its own policy under autocast.
 Tensor reduce_weighted(const Tensor& losses, const Tensor& weight, const Tensor& input,
                        Reduction reduction) {
   check_weight_sizes(weight, input);
   const Tensor products = mul(losses, weight);
   if (reduction == Reduction::kNone) return products;
-  const Tensor total = sum(products);
-  return reduction == Reduction::kSum ? total : true_divide(total, sum(weight));
+  const Tensor total = autocast::sum(products);
+  return reduction == Reduction::kSum ? total : true_divide(total, autocast::sum(weight));
 }
 
 }  // namespace
@@ -102,9 +105,12 @@ Tensor dimensioned(const Tensor& x, const Tensor& other) {
 // Reduced here rather than by recorded ops, so that backward has nothing left to compute, or one
 // kernel: the slope of a parabola, at every order.
 Tensor mse_loss(const Tensor& x, const Tensor& t, Reduction reduction, const Tensor& weight) {
-  const Tensor input = dimensioned(x, t), target = dimensioned(t, x);
-  if (weight.defined())
-    return reduce_weighted(pow(sub(input, target), 2), weight, input, reduction);
+  if (weight.defined()) {
+    const Tensor errors = sub(dimensioned(x, t), dimensioned(t, x));
+    return reduce_weighted(autocast::pow(errors, 2), weight, x, reduction);
+  }
+  const Tensor given = cast_to_fp32(x), wanted = cast_to_fp32(t);
+  const Tensor input = dimensioned(given, wanted), target = dimensioned(wanted, given);
   const DType common = result_type({input, target});
   check_loss_dtype(common, "mse_cpu");
   if (reduction == Reduction::kNone) return squared_error(input, target);
@@ -119,10 +125,12 @@ Tensor mse_loss(const Tensor& x, const Tensor& t, Reduction reduction, const Ten
           BackwardCall& b) { mse_loss_backward(b, x.get(b.node), t.get(b.node), slope, scale); });
 }
 
-Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
-               const Tensor& weight) {
+Tensor l1_loss(const Tensor& x, const Tensor& t, Reduction reduction, const Tensor& weight) {
+  const bool is_weighted = weight.defined();
+  const Tensor input = is_weighted ? x : cast_to_fp32(x);
+  const Tensor target = is_weighted ? t : cast_to_fp32(t);
   const Tensor losses = abs(sub(dimensioned(input, target), dimensioned(target, input)));
-  if (weight.defined()) return reduce_weighted(losses, weight, input, reduction);
+  if (is_weighted) return reduce_weighted(losses, weight, input, reduction);
   return reduce_losses(losses, reduction);
 }
 

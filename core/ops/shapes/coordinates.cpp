@@ -1,5 +1,6 @@
 // Coordinates: unravel_index, tril_indices, triu_indices.
 #include <algorithm>
+#include <numeric>
 
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
@@ -30,42 +31,45 @@ std::vector<Tensor> unravel_index(const Tensor& indices, IntList shape) {
 
 namespace {
 
-// The columns [from, to) = range(i + offset) of row i belong to it.
-template <class Range>
-Tensor triangle_indices(const char* name, int64_t rows, int64_t columns, int64_t offset,
-                        DType dtype, Device device, Range range) {
+// How many elements of a matrix with columns lie on the diagonal k, -rows <= k < columns, or below.
+int64_t count_lower(int64_t rows, int64_t columns, int64_t k) {
+  const int64_t begin = std::max<int64_t>(0, -k);  // the first row that has some
+  const int64_t whole = k > columns - 1 - rows ? std::max<int64_t>(0, columns - 1 - k) : rows;
+  const int64_t shortest = begin + k + 1, longest = whole + k;  // of those that have a part
+  const double about = 0.5 * (whole - begin) * (static_cast<double>(shortest) + longest) +
+                       static_cast<double>(rows - whole) * columns;
+  DT_CHECK(about < 0x1p60, kRuntimeError,
+           "Storage size calculation overflowed with sizes=", IntList({2, rows, columns}));
+  return (whole - begin) * (shortest + longest) / 2 + (rows - whole) * columns;
+}
+
+Tensor triangle_indices(const char* name, int64_t rows, int64_t columns, int64_t offset, bool upper,
+                        DType dtype, Device device) {
   if (dtype == DType::kDefault) dtype = kIndexDType;
   check_triangle_indices(name, rows, columns, dtype);
-  const int64_t k = std::clamp(offset, -rows, columns);  // further out is all or nothing
-  const auto limited = [&](int64_t column) { return std::clamp<int64_t>(column, 0, columns); };
-  const auto first = [&](int64_t i) { return limited(range(i + k).first); };
-  const auto last = [&](int64_t i) { return std::max(first(i), limited(range(i + k).second)); };
-  count_elements({2, rows, columns});  // no count below overflows then
-  int64_t count = 0;
-  for (int64_t i = 0; i < rows; ++i) count += last(i) - first(i);
+  offset = std::clamp(offset, -rows, columns);  // further out is all or nothing
+  // Turned by half a circle the upper triangle is a lower one.
+  const int64_t k = std::min(upper ? columns - rows - offset : offset, columns - 1);
+  const int64_t count = columns == 0 ? 0 : count_lower(rows, columns, k);
   const Tensor y = make_empty({2, count}, kIndexDType, kCpu);
-  int64_t *row = y.data_as<int64_t>(), *column = row + count;
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t begin = first(i), length = last(i) - begin;
+  int64_t *row = y.data_as<int64_t>(), *column = row + count, *const end = column;
+  for (int64_t i = upper ? 0 : std::max<int64_t>(0, -k); row < end; ++i) {
+    const int64_t length = std::min(columns, (upper ? rows - 1 - i : i) + k + 1);
     row = std::fill_n(row, length, i);
-    for (int64_t j = 0; j < length; ++j) column[j] = begin + j;
+    std::iota(column, column + length, upper ? columns - length : 0);
     column += length;
   }
   return to(y, device_or_default(device), dtype);
 }
 
-using Columns = std::pair<int64_t, int64_t>;
-
 }  // namespace
 
 Tensor tril_indices(int64_t row, int64_t col, int64_t offset, DType dtype, Device device) {
-  return triangle_indices("tril_indices", row, col, offset, dtype, device,
-                          [](int64_t diagonal) { return Columns(0, diagonal + 1); });
+  return triangle_indices("tril_indices", row, col, offset, false, dtype, device);
 }
 
 Tensor triu_indices(int64_t row, int64_t col, int64_t offset, DType dtype, Device device) {
-  return triangle_indices("triu_indices", row, col, offset, dtype, device,
-                          [col](int64_t diagonal) { return Columns(diagonal, col); });
+  return triangle_indices("triu_indices", row, col, offset, true, dtype, device);
 }
 
 }  // namespace dt

@@ -171,7 +171,7 @@ struct Smaller {
 };
 
 template <class Op, class T>
-void scatter_elements(const dt_stream* stream, const Scattered& s) {
+int32_t scatter_elements(const dt_stream* stream, const Scattered& s) {
   GatherLines lines = make_lines(s.source, s.index, s.y, s.dim);
   T number;
   const T* from = data<const T>(s.source);
@@ -190,21 +190,22 @@ void scatter_elements(const dt_stream* stream, const Scattered& s) {
     return true;
   };
   for_each_block(stream, lines, [&](const AxisBlock& block) { block.for_each(move); });
+  return DT_KERNEL_OK;
 }
 
 // Whole numbers wrap around, which only unsigned ones do.
 template <class Op>
-void fold_wrapped(const dt_stream* stream, const Scattered& s) {
-  visit_value(s.y.dtype, [&](auto type) {
-    scatter_elements<Op, WrapAround<typename decltype(type)::type>>(stream, s);
+int32_t fold_wrapped(const dt_stream* stream, const Scattered& s) {
+  return visit_value(s.y.dtype, [&](auto type) {
+    return scatter_elements<Op, WrapAround<typename decltype(type)::type>>(stream, s);
   });
 }
 
 // Comparisons need the sign.
 template <class Op>
-void fold_signed(const dt_stream* stream, const Scattered& s) {
-  visit_value(s.y.dtype, [&](auto type) {
-    scatter_elements<Op, Stored<typename decltype(type)::type>>(stream, s);
+int32_t fold_signed(const dt_stream* stream, const Scattered& s) {
+  return visit_value(s.y.dtype, [&](auto type) {
+    return scatter_elements<Op, Stored<typename decltype(type)::type>>(stream, s);
   });
 }
 
@@ -219,16 +220,15 @@ bool dt_gather_elements(const dt_stream* stream, const dt::calls::Gather& call) 
   return is_right;
 }
 
-void dt_scatter_elements(const dt_stream* stream, dt::cpu::ScatterStep fold,
-                         const dt::cpu::Scattered& s) {
+int32_t dt_scatter_elements(const dt_stream* stream, dt::cpu::ScatterStep fold,
+                            const dt::cpu::Scattered& s) {
   using namespace dt::cpu;
   const bool is_bool = dt::is_bool(s.y.dtype);
   switch (fold) {
     case ScatterStep::kAssign:
-      dt::visit_width(s.y.dtype, [&](auto type) {
-        scatter_elements<Assign, typename decltype(type)::type>(stream, s);
+      return dt::visit_width(s.y.dtype, [&](auto type) {
+        return scatter_elements<Assign, typename decltype(type)::type>(stream, s);
       });
-      return;
     case ScatterStep::kAdd:
       return is_bool ? scatter_elements<Unite, uint8_t>(stream, s) : fold_wrapped<Add>(stream, s);
     case ScatterStep::kMultiply:
@@ -238,4 +238,5 @@ void dt_scatter_elements(const dt_stream* stream, dt::cpu::ScatterStep fold,
     case ScatterStep::kSmaller:
       return fold_signed<Smaller>(stream, s);
   }
+  return DT_KERNEL_UNSUPPORTED;
 }

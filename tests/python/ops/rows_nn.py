@@ -519,8 +519,9 @@ for reduction in ("mean", "sum", "none"):
         orders=1,
     )
     row("mse_loss", lambda t, x, y, k=k: F(t).mse_loss(x.T, y, **k), value(3, 4), value(4, 3))
-    row("huber_loss", lambda t, x, y, w, k=k: F(t).huber_loss(x, y, weight=w, **k), value(3, 4), value(3, 4),
-        fixed(3, 4, low=0.5))  # fmt: skip
+    for op in ("mse_loss", "l1_loss", "huber_loss"):
+        row(op, lambda t, x, y, w, f=op, k=k: getattr(F(t), f)(x, y, weight=w, **k), value(3, 4), value(3, 4),
+            fixed(3, 4, low=0.5))  # fmt: skip
     row("binary_cross_entropy", lambda t, x, y, w, k=k: F(t).binary_cross_entropy(x, y, w, **k),
         value(3, 4, low=0.1, high=0.9), fixed(3, 4, low=0.1, high=0.9), fixed(4), torch_orders=2)  # fmt: skip
     row("binary_cross_entropy_with_logits",

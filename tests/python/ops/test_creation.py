@@ -3,6 +3,7 @@ and the same refusals."""
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import dumbtorch as dt
@@ -133,6 +134,33 @@ def test_triangle_indices(name):
             check(lambda t, s=sizes, k=offset: getattr(t, name)(*s, offset=k))
     for dtype in ("int32", "float32", "int8"):
         check(lambda t, d=dtype: getattr(t, name)(3, 3, dtype=getattr(t, d)))
+    for rows, columns, offset in itertools.product(range(6), range(6), range(-7, 7)):
+        check(lambda t, a=(rows, columns, offset): getattr(t, name)(*a))
+
+
+N = 2**31
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "columns", "offset"),
+    [
+        *(("triu_indices", N, 1, 0), ("triu_indices", N, 1, 1), ("triu_indices", 1, N, N - 2)),
+        *(("triu_indices", N, N, N - 3), ("triu_indices", 2**33, 2**33, 2**33 - 2)),
+        *(("triu_indices", 2**40, 3, 1), ("triu_indices", N, N, 0), ("tril_indices", N, N, 0)),
+        *(("tril_indices", N, 1, 2 - N), ("tril_indices", N, 1, -N), ("tril_indices", N, N, 3 - N)),
+        *(("tril_indices", 2**40, 1, 5 - 2**40), ("tril_indices", 1, 2**40, 2)),
+    ],
+)
+def test_few_triangle_indices_of_many(name, rows, columns, offset):
+    """No row is looked at that has none: there are more of them than there is time for."""
+
+    def run(t):
+        try:
+            return getattr(t, name)(rows, columns, offset).tolist()
+        except RuntimeError as error:
+            return str(error).partition("overflowed")[1]
+
+    assert run(dt) == run(torch)
 
 
 def test_empty_strided():

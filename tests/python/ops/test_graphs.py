@@ -38,8 +38,9 @@ KEEPS_MORE = {
     ("scaled_dot_product_attention-2x5x4_2x0x4_2x0x3", 2),  # no values
     ("matmul", 1),  # of a vector with a batch: PyTorch copies the batch
 }
-# Ops whose constant derivatives end in an error sooner than PyTorch's, which are zeros for one order more.
+# Ops, or rows, whose constant derivatives end in an error sooner than PyTorch's, which are zeros for one order more.
 ENDS_SOONER = {
+    "mse_loss-3x4_3x4_3x4",  # with weights it is made of pow
     "gaussian_nll_loss",
     "multi_margin_loss",
     "multilabel_margin_loss",
@@ -159,7 +160,7 @@ def test_grad_has_the_memory_order_of_its_tensor(row):
 def test_constant_gradients_can_be_differentiated(row):
     """Where a gradient is constant, PyTorch gives zeros for some ops' derivatives of it and an error for the others'.
     Scripts rely on the zeros."""
-    if row.op in ENDS_SOONER:
+    if {row.op, row.id} & ENDS_SOONER:
         return
     found = []
     for library in (dumbtorch, torch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _ops, _types
+from ._out import need_tuple
 from ._tensor_type import into
 
 
@@ -18,6 +19,8 @@ def _copying(name: str):
 
     def copy(*args, out=None, **options):
         if out is not None:
+            if name in _IN_PARTS:
+                need_tuple(copy.__name__, out)
             return into(out, copy, *args, **options)
         made = _ops.METHODS[name](*args, **options)
         results = made if isinstance(made, tuple) else (made,)
@@ -31,5 +34,6 @@ def _copying(name: str):
 _COPIES = (
     "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split",
     "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
+_IN_PARTS = ("split", "split_with_sizes", "unbind")
 FUNCTIONS = {f"{name}_copy": _copying(name) for name in _COPIES} | {"alias_copy": alias_copy}

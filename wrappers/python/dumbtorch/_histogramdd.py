@@ -6,6 +6,7 @@ import math
 
 from . import _ops
 from ._named_results import result_type
+from ._out import need_tuple
 from ._tensor_type import TensorBase, into
 from ._types import bool_, float32, float64, int64
 from .autograd.function import Function
@@ -19,9 +20,11 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
     bins: so many of equal width, for all dimensions or each, or each dimension's edges in rising order.
     """
     if out is not None:
+        need_tuple("histogramdd", out, 2)
+        need_tuple("histogramdd", out[1], input.shape[-1])
         hist, edges = histogramdd(input, bins, range=range, weight=weight, density=density)
-        into(tuple(out[1]), lambda: tuple(edges))
-        return _Result((into(out[0], lambda: hist), out[1]))
+        into((out[0], *out[1]), lambda: (hist, *edges))
+        return _Result(out)
     _check_input(input, weight)
     bins = [bins] * input.shape[-1] if isinstance(bins, int) else list(bins)
     if len(bins) != input.shape[-1]:

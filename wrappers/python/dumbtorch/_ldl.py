@@ -8,6 +8,7 @@ from . import _ops
 from ._creation import tensor
 from ._functions import broadcast_shapes
 from ._named_results import result_type
+from ._out import need_tuple
 from ._runtime import LinAlgError
 from ._tensor_type import into
 from ._types import float32, float64, int32
@@ -20,6 +21,7 @@ _FactorsAndInfo = result_type("linalg_ldl_factor_ex", "LD pivots info")
 def ldl_factor(A, *, hermitian=False, out=None):
     """L and D of A = L @ D @ L.mT in one matrix, and the exchanges of rows; `hermitian` changes nothing."""
     if out is not None:
+        need_tuple("ldl_factor", out, 2)
         return into(out, ldl_factor, A)
     return _Factors(ldl_factor_ex(A, check_errors=True)[:2])
 
@@ -28,6 +30,7 @@ def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None):
     """ldl_factor with a code for each matrix: 0, or the first element of D that is 0. As LAPACK has them: the lower
     triangle of A is read; a pair of negative pivots stands for a block of two rows in D."""
     if out is not None:
+        need_tuple("ldl_factor_ex", out, 3)
         return into(out, ldl_factor_ex, A, check_errors=check_errors)
     _check_square(A, "torch.linalg.ldl_factor_ex")
     if A.dtype not in (float32, float64):

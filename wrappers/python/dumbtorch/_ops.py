@@ -6,6 +6,7 @@ from . import _enums
 from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
 from ._native import ffi, lib
 from ._named_results import result_type
+from ._out import need_tuple
 from ._runtime import (
     CALLBACKS,
     FLOAT64_16,
@@ -5333,6 +5334,7 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
         not positive (int32).
     """
     if out is not None:
+        need_tuple("linalg_cholesky_ex", out, 2)
         return into(out, linalg_cholesky_ex, A, upper=upper, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
@@ -5399,6 +5401,7 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
         pivot: Whether rows are exchanged; on a CPU they always are.
     """
     if out is not None:
+        need_tuple("linalg_lu_factor", out, 2)
         return into(out, linalg_lu_factor, A, pivot=pivot)
     try:
         out = ffi_new("int64_t[2]")
@@ -5423,6 +5426,7 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
         diagonal is (int32).
     """
     if out is not None:
+        need_tuple("linalg_lu_factor_ex", out, 3)
         return into(out, linalg_lu_factor_ex, A, pivot=pivot, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[3]")
@@ -5443,6 +5447,7 @@ def linalg_lu(A, *, pivot=True, out=None):
         pivot: Whether rows are exchanged; on a CPU they always are.
     """
     if out is not None:
+        need_tuple("linalg_lu", out, 3)
         return into(out, linalg_lu, A, pivot=pivot)
     try:
         out = ffi_new("int64_t[3]")
@@ -5464,6 +5469,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
         unpack_pivots: Whether P is wanted; if not, it has no elements.
     """
     if out is not None:
+        need_tuple("lu_unpack", out, 3)
         return into(out, lu_unpack, LU_data, LU_pivots, unpack_data, unpack_pivots)
     try:
         out = ffi_new("int64_t[3]")
@@ -5542,6 +5548,7 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
         (int32).
     """
     if out is not None:
+        need_tuple("linalg_solve_ex", out, 2)
         return into(out, linalg_solve_ex, A, B, left=left, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
@@ -5585,6 +5592,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
         X, and a copy of A.
     """
     if out is not None:
+        need_tuple("triangular_solve", out, 2)
         return into(out, triangular_solve, input, A, upper, transpose, unitriangular)
     try:
         out = ffi_new("int64_t[2]")
@@ -5634,6 +5642,7 @@ def linalg_inv_ex(A, *, check_errors=False, out=None):
         (int32).
     """
     if out is not None:
+        need_tuple("linalg_inv_ex", out, 2)
         return into(out, linalg_inv_ex, A, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
@@ -5678,6 +5687,7 @@ def linalg_slogdet(A, *, out=None):
         A: Matrices [..., n, n] of float32 or float64.
     """
     if out is not None:
+        need_tuple("linalg_slogdet", out, 2)
         return into(out, linalg_slogdet, A)
     try:
         out = ffi_new("int64_t[2]")
@@ -5692,6 +5702,7 @@ def linalg_slogdet(A, *, out=None):
 def slogdet(input, *, out=None):
     """Another name of `linalg_slogdet`."""
     if out is not None:
+        need_tuple("slogdet", out, 2)
         return into(out, slogdet, input)
     try:
         out = ffi_new("int64_t[2]")
@@ -5723,6 +5734,7 @@ def linalg_qr(A, mode='reduced', *, out=None):
             [..., m, m] and R [..., m, n]; 'r': R alone, of the reduced form.
     """
     if out is not None:
+        need_tuple("linalg_qr", out, 2)
         return into(out, linalg_qr, A, mode)
     try:
         out = ffi_new("int64_t[2]")
@@ -5739,6 +5751,7 @@ def geqrf(input, *, out=None):
     factors.
     """
     if out is not None:
+        need_tuple("geqrf", out, 2)
         return into(out, geqrf, input)
     try:
         out = ffi_new("int64_t[2]")
@@ -5808,6 +5821,7 @@ def linalg_eigh(A, UPLO='L', *, out=None):
         UPLO: Which triangle of A is read, 'L' or 'U'.
     """
     if out is not None:
+        need_tuple("linalg_eigh", out, 2)
         return into(out, linalg_eigh, A, UPLO)
     try:
         out = ffi_new("int64_t[2]")
@@ -5845,6 +5859,7 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
         driver: There is one way; to be absent.
     """
     if out is not None:
+        need_tuple("linalg_svd", out, 3)
         return into(out, linalg_svd, A, full_matrices, driver=driver)
     try:
         out = ffi_new("int64_t[3]")
@@ -5880,6 +5895,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         compute_uv: Whether U and V are wanted; if not, they are zeros.
     """
     if out is not None:
+        need_tuple("svd", out, 3)
         return into(out, svd, input, some, compute_uv)
     try:
         out = ffi_new("int64_t[3]")
@@ -5949,6 +5965,7 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
         singular values.
     """
     if out is not None:
+        need_tuple("linalg_lstsq", out, 4)
         return into(out, linalg_lstsq, A, B, rcond, driver=driver)
     try:
         out = ffi_new("int64_t[4]")
@@ -12879,6 +12896,7 @@ def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectiona
         and what hidden states and cells of each layer and direction end with.
     """
     if out is not None:
+        need_tuple("lstm", out, 3)
         return into(out, lstm, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     try:
         hx_c = NULL if hx is None else handle_list(hx)
@@ -12918,6 +12936,7 @@ def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, 
         and cells of each layer and direction end with.
     """
     if out is not None:
+        need_tuple("lstm_packed", out, 3)
         return into(out, lstm_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     try:
         hx_c = NULL if hx is None else handle_list(hx)
@@ -12956,6 +12975,7 @@ def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional
         and what they end with in each layer and direction.
     """
     if out is not None:
+        need_tuple("gru", out, 2)
         return into(out, gru, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     try:
         params_c = handle_list(params)
@@ -12994,6 +13014,7 @@ def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, t
         in each layer and direction.
     """
     if out is not None:
+        need_tuple("gru_packed", out, 2)
         return into(out, gru_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     try:
         params_c = handle_list(params)
@@ -13030,6 +13051,7 @@ def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirect
         and what they end with in each layer and direction.
     """
     if out is not None:
+        need_tuple("rnn_tanh", out, 2)
         return into(out, rnn_tanh, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     try:
         params_c = handle_list(params)
@@ -13068,6 +13090,7 @@ def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
         in each layer and direction.
     """
     if out is not None:
+        need_tuple("rnn_tanh_packed", out, 2)
         return into(out, rnn_tanh_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     try:
         params_c = handle_list(params)
@@ -13103,6 +13126,7 @@ def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirect
         and what they end with in each layer and direction.
     """
     if out is not None:
+        need_tuple("rnn_relu", out, 2)
         return into(out, rnn_relu, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     try:
         params_c = handle_list(params)
@@ -13141,6 +13165,7 @@ def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
         in each layer and direction.
     """
     if out is not None:
+        need_tuple("rnn_relu_packed", out, 2)
         return into(out, rnn_relu_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     try:
         params_c = handle_list(params)
@@ -13167,6 +13192,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
         The next hidden state and the next cells.
     """
     if out is not None:
+        need_tuple("lstm_cell", out, 2)
         return into(out, lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
         hx_c = NULL if hx is None else handle_list(hx)
@@ -13499,6 +13525,7 @@ def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=Non
     if keepdims is not None:
         keepdim = keepdims
     if out is not None:
+        need_tuple("aminmax", out, 2)
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
@@ -13615,6 +13642,7 @@ def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
     if keepdims is not None:
         keepdim = keepdims
     if out is not None:
+        need_tuple("var_mean", out, 2)
         return into(out, var_mean, input, dim, correction=correction, keepdim=keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -13645,6 +13673,7 @@ def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
     if keepdims is not None:
         keepdim = keepdims
     if out is not None:
+        need_tuple("std_mean", out, 2)
         return into(out, std_mean, input, dim, correction=correction, keepdim=keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -14560,6 +14589,7 @@ def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
     if axis is not None:
         dim = axis
     if out is not None:
+        need_tuple("sort", out, 2)
         return into(out, sort, input, dim, descending, stable=stable)
     try:
         out = ffi_new("int64_t[2]")
@@ -14616,6 +14646,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
     if axis is not None:
         dim = axis
     if out is not None:
+        need_tuple("topk", out, 2)
         return into(out, topk, input, k, dim, largest, sorted)
     try:
         out = ffi_new("int64_t[2]")
@@ -14644,6 +14675,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=N
     if keepdims is not None:
         keepdim = keepdims
     if out is not None:
+        need_tuple("kthvalue", out, 2)
         return into(out, kthvalue, input, k, dim, keepdim)
     try:
         out = ffi_new("int64_t[2]")
@@ -14744,6 +14776,7 @@ def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
     if keepdims is not None:
         keepdim = keepdims
     if out is not None:
+        need_tuple("mode", out, 2)
         return into(out, mode, input, dim, keepdim)
     try:
         out = ffi_new("int64_t[2]")
@@ -14817,6 +14850,7 @@ def cummax(input, dim=MISSING, *, axis=None, out=None):
     if axis is not None:
         dim = axis
     if out is not None:
+        need_tuple("cummax", out, 2)
         return into(out, cummax, input, dim)
     try:
         out = ffi_new("int64_t[2]")
@@ -14840,6 +14874,7 @@ def cummin(input, dim=MISSING, *, axis=None, out=None):
     if axis is not None:
         dim = axis
     if out is not None:
+        need_tuple("cummin", out, 2)
         return into(out, cummin, input, dim)
     try:
         out = ffi_new("int64_t[2]")
@@ -14868,6 +14903,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     if axis is not None:
         dim = axis
     if out is not None:
+        need_tuple("unique", out, 3)
         return into(out, unique, input, sorted, return_inverse, return_counts, dim)
     try:
         out = ffi_new("int64_t[3]")
@@ -14894,6 +14930,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     if axis is not None:
         dim = axis
     if out is not None:
+        need_tuple("unique_consecutive", out, 3)
         return into(out, unique_consecutive, input, return_inverse, return_counts, dim)
     try:
         out = ffi_new("int64_t[3]")
@@ -15012,6 +15049,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         What lies in each bin, and the bins' edges.
     """
     if out is not None:
+        need_tuple("histogram", out, 2)
         return into(out, histogram, input, bins, range=range, weight=weight, density=density)
     try:
         bins_h, bins_kind, bins_i, bins_f = read_operand(bins)
@@ -15778,6 +15816,7 @@ def frexp(input, *, out=None):
     0, infinities and NaN they are the element and 0.
     """
     if out is not None:
+        need_tuple("frexp", out, 2)
         return into(out, frexp, input)
     try:
         out = ffi_new("int64_t[2]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 
 from ._tensor_type import TensorBase
@@ -10,6 +11,22 @@ from ._types import DTYPE
 
 # What they give goes into a tensor of any shape that has as many elements.
 _SEQUENCES = ("arange", "linspace", "logspace", "range")
+
+
+def need_tuple(name: str, out, count: int | None = None) -> None:
+    """Refuses what is no tuple, or not of so many tensors, before a function of several results begins."""
+    if not isinstance(out, (tuple, list)):
+        raise TypeError(
+            f"{name}(): argument 'out' must be tuple of Tensors, not {type(out).__name__}"
+        )
+    if count is not None and len(out) != count:
+        raise TypeError(f"{name}(): expected tuple of {count} elements but got {len(out)}")
+
+
+def need_pair_along(name: str, out, *dims) -> None:
+    """The same for a function that gives one result, or two along a dimension."""
+    if any(d is not None and not isinstance(d, TensorBase) for d in dims):
+        need_tuple(name, out, 2)
 
 
 def compute_for(out, function, args: tuple, options: dict | None):
@@ -33,15 +50,19 @@ def finish(out, function, made):
     many = isinstance(out, (tuple, list))
     outs = tuple(out) if many else (out,)
     results = made if isinstance(made, tuple) else (made,)
-    if len(results) != len(outs) or many != isinstance(made, tuple):
-        wanted = f"tuple of {len(results)} Tensors" if isinstance(made, tuple) else "Tensor"
-        raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type(out).__name__}")
+    if many and not isinstance(made, tuple):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if len(outs) != len(results):
+        raise RuntimeError(
+            f"{name}(): expected an out= argument of size {len(results)}, got size {len(outs)}"
+        )
     for place, result in zip(outs, results, strict=True):
         if (place.requires_grad or result.requires_grad) and ops.is_grad_enabled():
             raise RuntimeError(
                 f"{name}(): functions with out=... arguments don't support automatic differentiation, "
                 "but one of the arguments requires grad."
             )
+        _check_place(place, result)
     for place, result in zip(outs, results, strict=True):
         if name in _SEQUENCES and place.numel() == result.numel():
             result = ops.reshape(result, place.shape)
@@ -93,8 +114,8 @@ def _take_from(out, options: dict) -> None:
         options["device"] = out.device
 
 
-def _write(out, result) -> None:
-    ops, type_info = _modules()
+def _check_place(out, result) -> None:
+    _, type_info = _modules()
     if result.dtype is not out.dtype and not type_info.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {result.dtype.word} can't be cast to the desired output type "
@@ -104,9 +125,21 @@ def _write(out, result) -> None:
         raise RuntimeError(
             f"Expected out tensor to have device {result.device}, but got {out.device} instead"
         )
+
+
+def _write(out, result) -> None:
+    ops, _ = _modules()
     if result.shape != out.shape:
         _resize(out, result)
     ops.copy_(out, result)
+
+
+def _frames_of_the_package() -> int:
+    """How far above whoever asks the program's own line is."""
+    count, frame = 0, sys._getframe(1)
+    while frame and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        count, frame = count + 1, frame.f_back
+    return count + 1
 
 
 def _resize(out, result) -> None:
@@ -119,7 +152,7 @@ def _resize(out, result) -> None:
             f"{list(result.shape)}. This behavior is deprecated, and in a future PyTorch release "
             "outputs will not be resized unless they have zero elements. You can explicitly reuse "
             "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-            stacklevel=5,
+            stacklevel=_frames_of_the_package(),
         )
     place = ops.detach(out)  # `out` itself cannot change its shape where it requires grad
     ops.resize_(place, result.shape)

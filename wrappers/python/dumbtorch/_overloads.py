@@ -7,6 +7,7 @@ from . import _checked, _ops, _types
 from ._complaints import MISSING
 from ._factors import FACTORS_FIRST
 from ._fill import copy_
+from ._out import need_pair_along
 from ._runtime import shape_list
 from ._signatures import by_signature, numpy_names
 from ._tensor_type import TensorBase, into
@@ -120,6 +121,7 @@ def _ordered(x, memory_format):
 def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
     if out is not None:
+        need_pair_along("max", out, other, dim, axis)
         return into(out, max, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
     dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, other, dim, keepdim)
@@ -128,6 +130,7 @@ def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None,
 def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
     if out is not None:
+        need_pair_along("min", out, other, dim, axis)
         return into(out, min, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
     dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
@@ -136,6 +139,7 @@ def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None,
 def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """median(input) and median(input, dim, keepdim)."""
     if out is not None:
+        need_pair_along("median", out, dim, axis)
         return into(out, median, input, dim, keepdim, axis=axis, keepdims=keepdims)
     dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _middle(_ops.median, _ops.median_dim, input, dim, keepdim)
@@ -144,6 +148,7 @@ def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
 def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
     if out is not None:
+        need_pair_along("nanmedian", out, dim, axis)
         return into(out, nanmedian, input, dim, keepdim, axis=axis, keepdims=keepdims)
     dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     return _middle(_ops.nanmedian, _ops.nanmedian_dim, input, dim, keepdim)
@@ -309,9 +314,7 @@ def var_mean(
     """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
-    if out is not None:
-        return into(out, _ops.var_mean, input, dim, **options)
-    return _ops.var_mean(input, dim, **options)
+    return _ops.var_mean(input, dim, **options, out=out)
 
 
 def std_mean(
@@ -321,9 +324,7 @@ def std_mean(
     """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
-    if out is not None:
-        return into(out, _ops.std_mean, input, dim, **options)
-    return _ops.std_mean(input, dim, **options)
+    return _ops.std_mean(input, dim, **options, out=out)
 
 
 def einsum(*args):
