@@ -38,15 +38,15 @@ _RESULTS = {
     "scalar": "real(real64)", "enum": "integer", "bool": "logical", "pointer": "type(c_ptr)",
     "str": "character(:), allocatable", "device": "character(:), allocatable", "str[]": f"character(:){_LIST}",
 }  # fmt: skip
+_LONG = "allocate (character(dtf_longest(f, {i})) :: {x}"
 _TAKEN = {
-    "tensor": "call hold({x}, {a})", "handle": "call hold({x}, {a})",
-    "tensor[]": "allocate ({x}({n}))\n  call hold({x}, words_at({a}, {n}))",
-    "i64": "{x} = {a}", "i64[]": "{x} = words_at({a}, {n})", "f64": "{x} = transfer({a}, {x})",
-    "f64[]": "{x} = transfer(words_at({a}, {n}), 0d0, {n})",
-    "scalar": "{x} = merge(transfer({a}, {x}), real({a}, real64), {n} == scalar_kind_float)",
-    "enum": "{x} = int({a})", "bool": "{x} = {a} /= 0", "pointer": "{x} = transfer({a}, {x})",
-    "str": "call take_text({x}, {a}, {n})", "str[]": "call take_texts({x}, {a}, {n})",
-    "device": "call dtf_name_device(f, {i})\n  call take_text({x}, {a}, {n})",
+    **dict.fromkeys(_RESULTS, "call dtf_take(f, {i}, {x})"),
+    **dict.fromkeys(("tensor", "handle"), "call hold({x}, {a})"),
+    "tensor[]": "allocate ({x}({n}))\n  block\n  integer(int64) :: words({n})\n"
+    "  call dtf_take(f, {i}, words)\n  call hold({x}, words)\n  end block",
+    **dict.fromkeys(("i64[]", "f64[]"), "allocate ({x}({n}))\n  call dtf_take(f, {i}, {x})"),
+    **dict.fromkeys(("str", "device"), f"{_LONG})\n  call dtf_take(f, {{i}}, {{x}})"),
+    "str[]": f"{_LONG}({{n}}))\n  call dtf_take(f, {{i}}, {{x}})",
 }  # fmt: skip
 
 # Python's special methods as Fortran's operators.

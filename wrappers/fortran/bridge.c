@@ -1,4 +1,4 @@
-/* What Fortran calls and cannot say by itself: arrays of any rank, callbacks. The generator
+/* What Fortran calls and cannot say by itself: arrays of any rank. The generator
  * declares to Fortran the functions that have a line of their own here and in linked.h; addresses
  * are integers there. */
 #include <ISO_Fortran_binding.h>
@@ -34,15 +34,7 @@ void dtf_give(dtt_frame* f, int32_t i, any* a) {
   dtt_give_array(f, i, &array);
 }
 
-/* ---- callbacks: user data is the address of the user's procedure, which nobody has to free */
-
-void dtf_dispatch(const char* name, int64_t length, dtt_frame* f); /* dumbtorch.gen.f90 */
-
-dt_status dtt_run(dtt_frame* f) {
-  dtf_dispatch(f->callback->name, (int64_t)strlen(f->callback->name), f);
-  return (dt_status)f->status;
-}
-
-void dtt_drop(void* user_data) {
-  (void)user_data;
+void dtf_take(dtt_frame* f, int32_t i, any* a) {
+  const dtt_array array = seen(a);
+  dtt_take_array(f, i, &array);
 }

@@ -4575,11 +4575,11 @@ integer(c_int32_t) function dtf_run(f) bind(c)
   import
   type(frame) :: f
 end function
-subroutine dtf_name_device(f, i) bind(c)
+integer(c_int64_t) function dtf_longest(f, i) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
-end subroutine
+end function
 subroutine dtf_give_back(f) bind(c)
   import
   type(frame) :: f
@@ -4597,6 +4597,12 @@ integer(c_size_t) function strlen(text) bind(c)
   integer(c_int64_t), value :: text
 end function
 subroutine dtf_give(f, i, a) bind(c)
+  import
+  type(frame) :: f
+  integer(c_int32_t), value :: i
+  type(*), dimension(..) :: a
+end subroutine
+subroutine dtf_take(f, i, a) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
@@ -4670,14 +4676,6 @@ contains
 
   ! ---- results
 
-  function words_at(address, n) result(words)
-    integer(int64), intent(in) :: address, n
-    integer(int64) :: words(n)
-    integer(int64), pointer :: there(:)
-    call c_f_pointer(transfer(address, c_null_ptr), there, [n])
-    words = there
-  end function
-
   ! No function: of text that one gives, gfortran keeps the length in a place that threads share.
   subroutine take_text(text, address, length)
     character(:), allocatable, intent(out) :: text
@@ -4685,20 +4683,6 @@ contains
     character(length), pointer :: there
     call c_f_pointer(transfer(address, c_null_ptr), there)
     text = there
-  end subroutine
-
-  ! All as long as the longest.
-  subroutine take_texts(texts, address, n)
-    character(:), allocatable, intent(out) :: texts(:)
-    integer(int64), intent(in) :: address, n
-    character(:), allocatable :: text
-    integer(int64) :: pairs(2, n), i
-    pairs = reshape(words_at(address, 2 * n), [2_int64, n])
-    allocate (character(maxval([0_int64, pairs(2, :)])) :: texts(n))
-    do i = 1, n
-      call take_text(text, pairs(1, i), pairs(2, i))
-      texts(i) = text
-    end do
   end subroutine
 
 ! An argument that may be a tensor or a number.
@@ -8618,7 +8602,7 @@ function dt_is_autocast_enabled(device_type, stat, errmsg) result(out)
   call dtf_begin(f, 164)
   call dtf_give(f, 0, device_type)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_autocast_enabled: Turns casting on or off, until the region ends.
@@ -8644,7 +8628,7 @@ function dt_get_autocast_dtype(device_type, stat, errmsg) result(out)
   call dtf_begin(f, 166)
   call dtf_give(f, 0, device_type)
   call run(f, stat, errmsg)
-  out = int(f%taken(0))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_autocast_dtype: Sets the half precision of a kind of device, until the region ends.
@@ -8668,7 +8652,7 @@ function dt_is_autocast_cache_enabled(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 168)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_autocast_cache_enabled: Has casts of weights kept or not, until the region ends.
@@ -8753,7 +8737,11 @@ function dt_autograd_grad(outputs, inputs, grad_outputs, retain_graph, create_gr
   if (present(allow_unused)) call dtf_give(f, 5, allow_unused)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! tensor_register_hook: Has backward call a function with the tensor's gradient.
@@ -8796,7 +8784,7 @@ function dt_autograd_current_backward(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 176)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! autograd_is_reached: Whether the backward that runs on this thread, the innermost, comes to the
@@ -8810,7 +8798,7 @@ function dt_autograd_is_reached(node, stat, errmsg) result(out)
   call dtf_begin(f, 177)
   call dtf_give(f, 0, node)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! autograd_push_saved_tensors_hooks: Has this context's operations keep something else for backward
@@ -8871,7 +8859,11 @@ function dt_custom_function(name, inputs, outputs, saved, backward, dirty, stat,
   if (present(dirty)) call dtf_give(f, 5, handle_of(dirty))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
@@ -9596,7 +9588,8 @@ function dt_to_ints(input, stat, errmsg) result(out)
   call dtf_begin(f, 213)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = words_at(f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! to_numbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All
@@ -9610,7 +9603,8 @@ function dt_to_numbers(input, stat, errmsg) result(out)
   call dtf_begin(f, 214)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = transfer(words_at(f%taken(0), f%taken(1)), 0d0, f%taken(1))
+  allocate (out(f%taken(1)))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! clone: A differentiable copy.
@@ -9762,7 +9756,7 @@ function dt_dataset_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 224)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! data_loader_new: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
@@ -9800,7 +9794,7 @@ function dt_data_loader_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 226)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! data_loader_start: Begins a new epoch, in a new order if the loader shuffles.
@@ -9826,7 +9820,11 @@ function dt_data_loader_next(self, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
@@ -9871,9 +9869,14 @@ subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
   call dtf_begin(f, 231)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (tensors(f%taken(3)))
-  call hold(tensors, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(tensors, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the names
@@ -9892,9 +9895,14 @@ subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errms
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (tensors(f%taken(3)))
-  call hold(tensors, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(tensors, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! safetensors_names: The names of the tensors in a safetensors file.
@@ -9907,7 +9915,8 @@ function dt_safetensors_names(path, stat, errmsg) result(out)
   call dtf_begin(f, 233)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
-  call take_texts(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! save_checkpoint: Writes a state dict as PyTorch's torch.save does: torch.load(weights_only=True)
@@ -9944,9 +9953,14 @@ subroutine dt_load_checkpoint(path, names, tensors, only, progress, stat, errmsg
   if (present(only)) call dtf_give(f, 1, only)
   if (present(progress)) call dtf_give(f, 2, transfer(c_funloc(progress), 0_int64))
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (tensors(f%taken(3)))
-  call hold(tensors, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(tensors, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! checkpoint_names: The names of the tensors in a checkpoint of PyTorch's.
@@ -9959,7 +9973,8 @@ function dt_checkpoint_names(path, stat, errmsg) result(out)
   call dtf_begin(f, 236)
   call dtf_give(f, 0, path)
   call run(f, stat, errmsg)
-  call take_texts(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out(f%taken(1)))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! save_archive: Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
@@ -10005,9 +10020,14 @@ subroutine dt_load_archive(path, names, records, mmap, stat, errmsg)
   call dtf_give(f, 0, path)
   if (present(mmap)) call dtf_give(f, 1, mmap)
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (records(f%taken(3)))
-  call hold(records, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(records, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! load_archive_bytes: Reads the records of a zip file in memory as tensors of uint8.
@@ -10021,9 +10041,14 @@ subroutine dt_load_archive_bytes(data, names, records, stat, errmsg)
   call dtf_begin(f, 240)
   call dtf_give(f, 0, data)
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (records(f%taken(3)))
-  call hold(records, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(records, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! save_npy: Writes a tensor as numpy.save does.
@@ -10080,9 +10105,14 @@ subroutine dt_load_npz(path, names, arrays, only, stat, errmsg)
   call dtf_give(f, 0, path)
   if (present(only)) call dtf_give(f, 1, only)
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (arrays(f%taken(3)))
-  call hold(arrays, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(arrays, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! read_csv: Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
@@ -10112,8 +10142,10 @@ subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, 
   if (present(dtype)) call dtf_give(f, 6, dtype)
   call run(f, stat, errmsg)
   call hold(values, f%taken(0))
-  call take_texts(names, f%taken(2), f%taken(3))
-  call take_texts(labels, f%taken(4), f%taken(5))
+  allocate (character(dtf_longest(f, 1)) :: names(f%taken(3)))
+  call dtf_take(f, 1, names)
+  allocate (character(dtf_longest(f, 2)) :: labels(f%taken(5)))
+  call dtf_take(f, 2, labels)
   call dtf_end(f)
 end subroutine
 ! cuda_device_count: How many CUDA devices there are.
@@ -10124,7 +10156,7 @@ function dt_cuda_device_count(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 246)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! cuda_reason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
@@ -10135,7 +10167,8 @@ function dt_cuda_reason(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 247)
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! cuda_current_device: Which CUDA device is meant where none is numbered, in this context.
@@ -10146,7 +10179,7 @@ function dt_cuda_current_device(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 248)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! cuda_set_device: Sets the CUDA device that is meant where none is numbered, in this context.
@@ -10171,8 +10204,8 @@ function dt_device_from_text(text, stat, errmsg) result(out)
   call dtf_begin(f, 250)
   call dtf_give(f, 0, text)
   call run(f, stat, errmsg)
-  call dtf_name_device(f, 0)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! device_name: The maker's name of a device: "NVIDIA H200".
@@ -10185,7 +10218,8 @@ function dt_device_name(device, stat, errmsg) result(out)
   call dtf_begin(f, 251)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! device_capability: The compute capability of a CUDA device.
@@ -10199,8 +10233,8 @@ subroutine dt_device_capability(device, major, minor, stat, errmsg)
   call dtf_begin(f, 252)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
-  major = f%taken(0)
-  minor = f%taken(2)
+  call dtf_take(f, 0, major)
+  call dtf_take(f, 1, minor)
   call dtf_end(f)
 end subroutine
 ! get_device_properties: What a CUDA device is. Its maker's name, its compute capability, how many
@@ -10218,11 +10252,12 @@ subroutine dt_get_device_properties(device, name, major, minor, multi_processor_
   call dtf_begin(f, 253)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
-  call take_text(name, f%taken(0), f%taken(1))
-  major = f%taken(2)
-  minor = f%taken(4)
-  multi_processor_count = f%taken(6)
-  total_memory = f%taken(8)
+  allocate (character(dtf_longest(f, 0)) :: name)
+  call dtf_take(f, 0, name)
+  call dtf_take(f, 1, major)
+  call dtf_take(f, 2, minor)
+  call dtf_take(f, 3, multi_processor_count)
+  call dtf_take(f, 4, total_memory)
   call dtf_end(f)
 end subroutine
 ! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
@@ -10239,10 +10274,10 @@ subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, 
   call dtf_begin(f, 254)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
-  free = f%taken(0)
-  total = f%taken(2)
-  peak_allocated = f%taken(4)
-  peak_reserved = f%taken(6)
+  call dtf_take(f, 0, free)
+  call dtf_take(f, 1, total)
+  call dtf_take(f, 2, peak_allocated)
+  call dtf_take(f, 3, peak_reserved)
   call dtf_end(f)
 end subroutine
 ! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for memory_stats
@@ -10280,8 +10315,8 @@ subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
   type(frame) :: f
   call dtf_begin(f, 257)
   call run(f, stat, errmsg)
-  matmul = f%taken(0) /= 0
-  convolution = f%taken(2) /= 0
+  call dtf_take(f, 0, matmul)
+  call dtf_take(f, 1, convolution)
   call dtf_end(f)
 end subroutine
 ! set_deterministic: Whether a program that runs twice on the same machine must give the same bits,
@@ -10306,7 +10341,7 @@ function dt_get_deterministic(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 259)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_pin_memory: A copy in page-locked memory, from and to which GPUs copy without a detour.
@@ -10332,7 +10367,7 @@ function dt_tensor_is_pinned(input, stat, errmsg) result(out)
   call dtf_begin(f, 261)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! stream_new: A new stream. Work goes to it after set_stream.
@@ -10401,8 +10436,8 @@ function dt_stream_device(self, stat, errmsg) result(out)
   call dtf_begin(f, 266)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call dtf_name_device(f, 0)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! stream_native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a
@@ -10416,7 +10451,7 @@ function dt_stream_native(self, stat, errmsg) result(out)
   call dtf_begin(f, 267)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_stream: Sends what this context does on a device to a stream from now on.
@@ -10453,7 +10488,7 @@ function dt_stream_query(self, stat, errmsg) result(out)
   call dtf_begin(f, 270)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_record_stream: Says that a stream uses the tensor's memory, so that it is not given away
@@ -10495,8 +10530,8 @@ function dt_event_device(self, stat, errmsg) result(out)
   call dtf_begin(f, 273)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call dtf_name_device(f, 0)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! event_record: Puts the mark at the end of a stream.
@@ -10546,7 +10581,7 @@ function dt_event_query(self, stat, errmsg) result(out)
   call dtf_begin(f, 277)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! event_elapsed_time: The time between two marks that have been reached. Milliseconds.
@@ -10561,7 +10596,7 @@ function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, handle_of(end))
   call run(f, stat, errmsg)
-  out = transfer(f%taken(0), out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! graph_new: An empty graph for a CUDA device.
@@ -10632,7 +10667,7 @@ function dt_is_capturing(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 284)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! linalg_cholesky: The Cholesky factor L of positive-definite matrices, A = L @ L.mT, or its
@@ -11489,7 +11524,7 @@ function dt_kv_cache_length(self, stat, errmsg) result(out)
   call dtf_begin(f, 333)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! kv_cache_truncate: Forgets the last tokens and keeps the memory. What update gave before is
@@ -13685,7 +13720,11 @@ function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! module_generate: Writes with a language model: `count` more tokens, drawn one by one as
@@ -13727,7 +13766,8 @@ function dt_module_kind(self, stat, errmsg) result(out)
   call dtf_begin(f, 455)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! module_train: Sets the mode of the module and all below it: dropout and batch norm tell the two
@@ -13754,7 +13794,7 @@ function dt_module_is_training(self, stat, errmsg) result(out)
   call dtf_begin(f, 457)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! module_parameters: The parameters of the module and of all below it; one that has several names
@@ -13769,7 +13809,11 @@ function dt_module_parameters(self, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
@@ -13784,9 +13828,14 @@ subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 459)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (tensors(f%taken(3)))
-  call hold(tensors, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(tensors, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! module_named_buffers: The buffers with their names: state that is not trained.
@@ -13800,9 +13849,14 @@ subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 460)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (tensors(f%taken(3)))
-  call hold(tensors, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(tensors, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are the
@@ -13817,9 +13871,14 @@ subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 461)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (tensors(f%taken(3)))
-  call hold(tensors, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(tensors, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! module_load_state_dict: Sets parameters and buffers.
@@ -13943,7 +14002,7 @@ function dt_module_children_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 470)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! module_child: A direct child.
@@ -14727,7 +14786,7 @@ function dt_optimizer_group_count(self, stat, errmsg) result(out)
   call dtf_begin(f, 513)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! optimizer_get: A setting of a parameter group.
@@ -14744,7 +14803,7 @@ function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
   call dtf_give(f, 1, name)
   if (present(group)) call dtf_give(f, 2, group)
   call run(f, stat, errmsg)
-  out = transfer(f%taken(0), out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! optimizer_set: Changes a setting of a parameter group.
@@ -14776,9 +14835,14 @@ subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
   call dtf_begin(f, 516)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
   allocate (tensors(f%taken(3)))
-  call hold(tensors, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(tensors, words)
+  end block
   call dtf_end(f)
 end subroutine
 ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
@@ -14818,7 +14882,7 @@ function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
   call dtf_begin(f, 519)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! lr_scheduler_get_last_lr: The learning rates that the schedule has set last. One rate per
@@ -14832,7 +14896,8 @@ function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
   call dtf_begin(f, 520)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = transfer(words_at(f%taken(0), f%taken(1)), 0d0, f%taken(1))
+  allocate (out(f%taken(1)))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! clip_grad_norm_: Scales gradients so that their norm, taken over all of them, is at most
@@ -18378,7 +18443,7 @@ function dt_profiler_range_begin(name, stat, errmsg) result(out)
   call dtf_begin(f, 764)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! profiler_range_end: Ends a range, and those that began within it and did not end. One that has
@@ -18410,7 +18475,8 @@ function dt_profiler_table(self, sort_by, row_limit, group_by_input_shape, stat,
   if (present(row_limit)) call dtf_give(f, 2, row_limit)
   if (present(group_by_input_shape)) call dtf_give(f, 3, group_by_input_shape)
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! profiler_memory_summary: Where the most memory was in use on each device, and which ops and
@@ -18426,7 +18492,8 @@ function dt_profiler_memory_summary(self, row_limit, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   if (present(row_limit)) call dtf_give(f, 1, row_limit)
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! profiler_activities: All activities in the order in which they began. The names, the shapes of
@@ -18444,8 +18511,10 @@ subroutine dt_profiler_activities(self, names, shapes, numbers, stat, errmsg)
   call dtf_begin(f, 768)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_texts(names, f%taken(0), f%taken(1))
-  call take_texts(shapes, f%taken(2), f%taken(3))
+  allocate (character(dtf_longest(f, 0)) :: names(f%taken(1)))
+  call dtf_take(f, 0, names)
+  allocate (character(dtf_longest(f, 1)) :: shapes(f%taken(3)))
+  call dtf_take(f, 1, shapes)
   call hold(numbers, f%taken(4))
   call dtf_end(f)
 end subroutine
@@ -18486,7 +18555,7 @@ function dt_profiler_nvtx_push(name, stat, errmsg) result(out)
   call dtf_begin(f, 771)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! profiler_nvtx_pop: Ends the innermost range of this thread. How deep it lay, from 0; negative
@@ -18498,7 +18567,7 @@ function dt_profiler_nvtx_pop(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 772)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! profiler_nvtx_start: Begins a range for a tool that need not nest and may end on another thread.
@@ -18512,7 +18581,7 @@ function dt_profiler_nvtx_start(name, stat, errmsg) result(out)
   call dtf_begin(f, 773)
   call dtf_give(f, 0, name)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! profiler_nvtx_end: Ends such a range.
@@ -19009,7 +19078,7 @@ function dt_has_own_generators(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 802)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! generator_new: A new generator, seeded with a fixed number.
@@ -19035,8 +19104,8 @@ function dt_generator_device(self, stat, errmsg) result(out)
   call dtf_begin(f, 804)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call dtf_name_device(f, 0)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! generator_manual_seed: Starts the generator's sequence for a seed.
@@ -19062,7 +19131,7 @@ function dt_generator_initial_seed(self, stat, errmsg) result(out)
   call dtf_begin(f, 806)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! generator_get_state: What set_state needs to draw the same numbers again. An int64 tensor [2]:
@@ -20021,7 +20090,11 @@ function dt_gradient(input, spacing, dim, edge_order, stat, errmsg) result(out)
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! gradient_at: gradient of a function that is known at places which are not equally far apart. An
@@ -20042,7 +20115,11 @@ function dt_gradient_at(input, coordinates, dim, edge_order, stat, errmsg) resul
   if (present(edge_order)) call dtf_give(f, 3, edge_order)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! trapezoid: Integral along a dimension by the trapezoidal rule.
@@ -20095,7 +20172,7 @@ function dt_equal(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! isclose: Where |input - other| <= atol + rtol * |other|.
@@ -20137,7 +20214,7 @@ function dt_allclose(input, other, rtol, atol, equal_nan, stat, errmsg) result(o
   if (present(atol)) call dtf_give(f, 3, atol)
   if (present(equal_nan)) call dtf_give(f, 4, equal_nan)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! pad: Adds elements around the input. The modes other than constant pad the last one, two or three
@@ -20401,7 +20478,11 @@ function dt_unravel_index(indices, shape, stat, errmsg) result(out)
   call dtf_give(f, 1, shape)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! cartesian_prod: All ways to choose one element of each vector: a row for each; of a single vector
@@ -21886,7 +21967,7 @@ function dt_tensor_dim(input, stat, errmsg) result(out)
   call dtf_begin(f, 967)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_size: Size of one dimension.
@@ -21901,7 +21982,7 @@ function dt_tensor_size(input, dim, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_shape: Shape of the tensor. The sizes of all dimensions.
@@ -21914,7 +21995,8 @@ function dt_tensor_shape(input, stat, errmsg) result(out)
   call dtf_begin(f, 969)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = words_at(f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
@@ -21927,7 +22009,8 @@ function dt_tensor_stride(input, stat, errmsg) result(out)
   call dtf_begin(f, 970)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = words_at(f%taken(0), f%taken(1))
+  allocate (out(f%taken(1)))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_numel: Number of elements.
@@ -21940,7 +22023,7 @@ function dt_tensor_numel(input, stat, errmsg) result(out)
   call dtf_begin(f, 971)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_storage_offset: Position of the first element in the storage, in elements.
@@ -21953,7 +22036,7 @@ function dt_tensor_storage_offset(input, stat, errmsg) result(out)
   call dtf_begin(f, 972)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_storage_nbytes: Bytes of the storage, which views share.
@@ -21966,7 +22049,7 @@ function dt_tensor_storage_nbytes(input, stat, errmsg) result(out)
   call dtf_begin(f, 973)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_element_size: Bytes of one element.
@@ -21979,7 +22062,7 @@ function dt_tensor_element_size(input, stat, errmsg) result(out)
   call dtf_begin(f, 974)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_dtype: Element type.
@@ -21992,7 +22075,7 @@ function dt_tensor_dtype(input, stat, errmsg) result(out)
   call dtf_begin(f, 975)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = int(f%taken(0))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_device: Where the memory is.
@@ -22005,8 +22088,8 @@ function dt_tensor_device(input, stat, errmsg) result(out)
   call dtf_begin(f, 976)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  call dtf_name_device(f, 0)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_is_contiguous: Whether elements lie in memory densely in that order.
@@ -22021,7 +22104,7 @@ function dt_tensor_is_contiguous(input, memory_format, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   if (present(memory_format)) call dtf_give(f, 1, memory_format)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_data_ptr: Address of the first element. Valid as long as any tensor looks at the storage;
@@ -22035,7 +22118,7 @@ function dt_tensor_data_ptr(input, stat, errmsg) result(out)
   call dtf_begin(f, 978)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = transfer(f%taken(0), out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_is_set_to: Whether both look at the same memory in the same way.
@@ -22050,7 +22133,7 @@ function dt_tensor_is_set_to(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_is_same: Whether two handles are of one tensor.
@@ -22065,7 +22148,7 @@ function dt_tensor_is_same(input, other, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(input))
   call dtf_give(f, 1, handle_of(other))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_base: What a view is a view of: the tensor that a chain of views began with. The tensor,
@@ -22097,7 +22180,7 @@ function dt_out_offer(place, inputs, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(place))
   call dtf_give(f, 1, handle_of(inputs))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! out_finish: Takes an offer back, and copies the result into `place` if it is not there already.
@@ -22128,7 +22211,7 @@ function dt_tensor_version(input, stat, errmsg) result(out)
   call dtf_begin(f, 984)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_item: The only element of a tensor as a number.
@@ -22141,7 +22224,7 @@ function dt_tensor_item(input, stat, errmsg) result(out)
   call dtf_begin(f, 985)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = merge(transfer(f%taken(0), out), real(f%taken(0), real64), f%taken(1) == scalar_kind_float)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_to_string: The tensor as text, as PyTorch prints it.
@@ -22154,7 +22237,8 @@ function dt_tensor_to_string(input, stat, errmsg) result(out)
   call dtf_begin(f, 986)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_print_options: How tensors are printed from now on, by all threads.
@@ -22187,7 +22271,7 @@ function dt_tensor_requires_grad(input, stat, errmsg) result(out)
   call dtf_begin(f, 988)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_requires_grad_: Says whether a leaf's gradient is wanted.
@@ -22213,7 +22297,7 @@ function dt_tensor_is_leaf(input, stat, errmsg) result(out)
   call dtf_begin(f, 990)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
@@ -22263,7 +22347,7 @@ function dt_tensor_retains_grad(input, stat, errmsg) result(out)
   call dtf_begin(f, 994)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf,
@@ -22290,7 +22374,7 @@ function dt_tensor_output_nr(input, stat, errmsg) result(out)
   call dtf_begin(f, 996)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! node_name: The operation's name. "MulBackward0".
@@ -22303,7 +22387,8 @@ function dt_node_name(self, stat, errmsg) result(out)
   call dtf_begin(f, 997)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! node_address: Tells operations apart. Where it is: one number for all handles of one operation.
@@ -22316,7 +22401,7 @@ function dt_node_address(self, stat, errmsg) result(out)
   call dtf_begin(f, 998)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = transfer(f%taken(0), out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! node_next_count: How many inputs gradients may go to.
@@ -22329,7 +22414,7 @@ function dt_node_next_count(self, stat, errmsg) result(out)
   call dtf_begin(f, 999)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! node_next_output: Which output of the operation that made an input the input is. -1 if its
@@ -22345,7 +22430,7 @@ function dt_node_next_output(self, index, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(self))
   call dtf_give(f, 1, index)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! node_next: The operation that made an input; of a leaf, what adds to its gradient.
@@ -22374,7 +22459,8 @@ function dt_tensor_grad_fn_name(input, stat, errmsg) result(out)
   call dtf_begin(f, 1002)
   call dtf_give(f, 0, handle_of(input))
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_data: The same memory without the graph and with a version of its own: backward does not
@@ -22414,7 +22500,8 @@ function dt_build_info(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1005)
   call run(f, stat, errmsg)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! string_list_len: How many strings a list holds.
@@ -22427,7 +22514,7 @@ function dt_string_list_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 1006)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_list_new: A list of tensors, for callbacks that return several.
@@ -22453,7 +22540,7 @@ function dt_tensor_list_len(self, stat, errmsg) result(out)
   call dtf_begin(f, 1008)
   call dtf_give(f, 0, handle_of(self))
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! tensor_list_get: One tensor of a list. A new handle, or NULL for an absent entry.
@@ -22479,7 +22566,7 @@ function dt_is_grad_enabled(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1010)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_grad_enabled: Turns recording for backward on or off in this context.
@@ -22501,7 +22588,7 @@ function dt_is_anomaly_enabled(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1012)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_detect_anomaly: Makes backward fail when a gradient is NaN, naming the operation that made
@@ -22524,7 +22611,7 @@ function dt_get_default_dtype(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1014)
   call run(f, stat, errmsg)
-  out = int(f%taken(0))
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_default_dtype: Sets the dtype of new floating-point tensors in this context.
@@ -22546,8 +22633,8 @@ function dt_get_default_device(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1016)
   call run(f, stat, errmsg)
-  call dtf_name_device(f, 0)
-  call take_text(out, f%taken(0), f%taken(1))
+  allocate (character(dtf_longest(f, 0)) :: out)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_default_device: Sets the device of new tensors in this context.
@@ -22571,7 +22658,7 @@ function dt_device_is_available(device, stat, errmsg) result(out)
   call dtf_begin(f, 1018)
   call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
-  out = f%taken(0) /= 0
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! get_num_threads: How many threads an operation may use.
@@ -22582,7 +22669,7 @@ function dt_get_num_threads(stat, errmsg) result(out)
   type(frame) :: f
   call dtf_begin(f, 1019)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! set_num_threads: Sets how many threads an operation may use.
@@ -22609,9 +22696,9 @@ subroutine dt_memory_stats(allocated, reserved, peak, device, stat, errmsg)
   call dtf_begin(f, 1021)
   if (present(device)) call dtf_give(f, 0, device)
   call run(f, stat, errmsg)
-  allocated = f%taken(0)
-  reserved = f%taken(2)
-  peak = f%taken(4)
+  call dtf_take(f, 0, allocated)
+  call dtf_take(f, 1, reserved)
+  call dtf_take(f, 2, peak)
   call dtf_end(f)
 end subroutine
 ! set_log: Sends log messages to a function.
@@ -23199,7 +23286,11 @@ function dt_chunk(input, chunks, dim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! split: Splits a dimension into pieces of one size.
@@ -23217,7 +23308,11 @@ function dt_split(input, split_size, dim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! split_with_sizes: Splits a dimension into pieces of given sizes.
@@ -23235,7 +23330,11 @@ function dt_split_with_sizes(input, split_sizes, dim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! split_sections: Splits a dimension into pieces whose sizes differ by one at most.
@@ -23253,7 +23352,11 @@ function dt_split_sections(input, sections, dim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! split_at: Splits a dimension at given places. tensor_split in Python.
@@ -23271,7 +23374,11 @@ function dt_split_at(input, indices, dim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 2, dim)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! hsplit: Splits dimension 1, of a vector dimension 0, into equal pieces.
@@ -23287,7 +23394,11 @@ function dt_hsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! vsplit: Splits dimension 0 of two or more into equal pieces.
@@ -23303,7 +23414,11 @@ function dt_vsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! dsplit: Splits dimension 2 of three or more into equal pieces.
@@ -23319,7 +23434,11 @@ function dt_dsplit(input, sections, stat, errmsg) result(out)
   call dtf_give(f, 1, sections)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! atleast_1d: A number as a vector; else the input as it is.
@@ -23385,7 +23504,11 @@ function dt_broadcast_tensors(tensors, stat, errmsg) result(out)
   call dtf_give(f, 0, handle_of(tensors))
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! meshgrid: The coordinates of a grid: for each vector a tensor of the grid's shape, which changes
@@ -23402,7 +23525,11 @@ function dt_meshgrid(tensors, indexing, stat, errmsg) result(out)
   if (present(indexing)) call dtf_give(f, 1, indexing)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! unbind: All slices along a dimension.
@@ -23418,7 +23545,11 @@ function dt_unbind(input, dim, stat, errmsg) result(out)
   if (present(dim)) call dtf_give(f, 1, dim)
   call run(f, stat, errmsg)
   allocate (out(f%taken(1)))
-  call hold(out, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(out, words)
+  end block
   call dtf_end(f)
 end function
 ! cat: Joins tensors along a dimension. Dtypes are promoted.
@@ -24284,7 +24415,7 @@ function dt_live_handles(kind, stat, errmsg) result(out)
   call dtf_begin(f, 1134)
   if (present(kind)) call dtf_give(f, 0, kind)
   call run(f, stat, errmsg)
-  out = f%taken(0)
+  call dtf_take(f, 0, out)
   call dtf_end(f)
 end function
 ! from_array: A tensor of an array: each element stays at its indices, and in its place in memory,
@@ -24341,9 +24472,17 @@ case ('custom_backward')
   type(dt_tensor), allocatable, dimension(:) :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
   allocate (grads(f%taken(1)))
-  call hold(grads, words_at(f%taken(0), f%taken(1)))
+  block
+  integer(int64) :: words(f%taken(1))
+  call dtf_take(f, 0, words)
+  call hold(grads, words)
+  end block
   allocate (saved(f%taken(3)))
-  call hold(saved, words_at(f%taken(2), f%taken(3)))
+  block
+  integer(int64) :: words(f%taken(3))
+  call dtf_take(f, 1, words)
+  call hold(saved, words)
+  end block
   call hook(grads, saved, out)
   if (allocated(out)) call dtf_give(f, 0, handle_of(out))
   call dtf_give_back(f)
@@ -24354,8 +24493,9 @@ case ('log_hook')
   integer :: level
   character(:), allocatable :: message
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  level = int(f%taken(0))
-  call take_text(message, f%taken(2), f%taken(3))
+  call dtf_take(f, 0, level)
+  allocate (character(dtf_longest(f, 1)) :: message)
+  call dtf_take(f, 1, message)
   call hook(level, message)
   end block
 case ('memory_hook')
@@ -24364,7 +24504,7 @@ case ('memory_hook')
   integer(int64) :: bytes
   logical :: out
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  bytes = f%taken(0)
+  call dtf_take(f, 0, bytes)
   call hook(bytes, out)
   call dtf_give(f, 0, out)
   call dtf_give_back(f)
@@ -24376,8 +24516,8 @@ case ('progress')
   integer(int64) :: total
   logical :: stop
   call c_f_procpointer(transfer(f%user_data, c_null_funptr), hook)
-  done = f%taken(0)
-  total = f%taken(2)
+  call dtf_take(f, 0, done)
+  call dtf_take(f, 1, total)
   call hook(done, total, stop)
   call dtf_give(f, 0, stop)
   call dtf_give_back(f)

@@ -101,14 +101,6 @@ contains
 
   ! ---- results
 
-  function words_at(address, n) result(words)
-    integer(int64), intent(in) :: address, n
-    integer(int64) :: words(n)
-    integer(int64), pointer :: there(:)
-    call c_f_pointer(transfer(address, c_null_ptr), there, [n])
-    words = there
-  end function
-
   ! No function: of text that one gives, gfortran keeps the length in a place that threads share.
   subroutine take_text(text, address, length)
     character(:), allocatable, intent(out) :: text
@@ -116,18 +108,4 @@ contains
     character(length), pointer :: there
     call c_f_pointer(transfer(address, c_null_ptr), there)
     text = there
-  end subroutine
-
-  ! All as long as the longest.
-  subroutine take_texts(texts, address, n)
-    character(:), allocatable, intent(out) :: texts(:)
-    integer(int64), intent(in) :: address, n
-    character(:), allocatable :: text
-    integer(int64) :: pairs(2, n), i
-    pairs = reshape(words_at(address, 2 * n), [2_int64, n])
-    allocate (character(maxval([0_int64, pairs(2, :)])) :: texts(n))
-    do i = 1, n
-      call take_text(text, pairs(1, i), pairs(2, i))
-      texts(i) = text
-    end do
   end subroutine

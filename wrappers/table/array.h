@@ -59,6 +59,40 @@ static inline void dtt_give_array(dtt_frame* f, int32_t i, const dtt_array* a) {
   }
 }
 
+/* Writes an element that has 4 or 8 bytes, or is text. */
+static inline void dtt_write_element(const dtt_array* a, char* to, const dtt_cell* from) {
+  if (a->kind == DTT_STR) {
+    const int64_t n = from[1].i < a->bytes ? from[1].i : a->bytes;
+    memcpy(to, from->p, (size_t)n);
+    memset(to + n, a->pad, (size_t)(a->bytes - n));
+  } else if (a->bytes == 8) {
+    memcpy(to, from, 8);
+  } else if (a->kind == DTT_F64) {
+    *(float*)to = (float)from->f;
+  } else {
+    *(int32_t*)to = (int32_t)from->i;
+  }
+}
+
+/* What item i of what is taken is. */
+static inline const dtt_item* dtt_item_taken(const dtt_frame* f, int32_t i) {
+  return (f->callback ? f->callback->args : f->function->results) + i;
+}
+
+/* Takes item i: one value, or a list into an array that is as long. A number of any kind is a real
+ * one. */
+static inline void dtt_take_array(const dtt_frame* f, int32_t i, const dtt_array* a) {
+  const dtt_item* item = dtt_item_taken(f, i);
+  const dtt_cell* at = f->taken + 2 * i;
+  const dtt_cell* entries = item->is_list ? (const dtt_cell*)at->p : at;
+  const dtt_cell real = {.f = (double)at->i};
+  const int64_t n = item->is_list ? at[1].i : 1;
+  int64_t k;
+  if (item->kind == DTT_SCALAR && at[1].i != DT_SCALAR_KIND_FLOAT) entries = &real;
+  for (k = 0; k < n; k++)
+    dtt_write_element(a, a->at + k * a->step[0], entries + (a->kind == DTT_STR ? 2 * k : k));
+}
+
 /* 0: tensors have no such elements. */
 static inline dt_dtype dtt_dtype_of(const dtt_array* a) {
   static const dt_dtype integers[] = {0, DT_DTYPE_INT8, DT_DTYPE_INT16, 0, DT_DTYPE_INT32, 0, 0,

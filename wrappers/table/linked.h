@@ -32,12 +32,23 @@ int32_t dtf_run(dtt_frame* f) {
   return dtt_call(f);
 }
 
-/* A device that was taken becomes its text. */
-void dtf_name_device(dtt_frame* f, int32_t i) {
+/* The bytes of a text that was taken, in a list of the longest one. A device becomes its text. */
+int64_t dtf_longest(dtt_frame* f, int32_t i) {
+  const dtt_item* item = dtt_item_taken(f, i);
   dtt_cell* at = f->taken + 2 * i;
+  int64_t longest = 0, k;
   char text[32];
-  at[1].i = dtt_name_device(at, text);
-  at[0].p = dtt_copy(f, text, at[1].i);
+  if (item->kind == DTT_DEVICE) {
+    k = dtt_name_device(at, text);
+    at[0].p = dtt_copy(f, text, k);
+    at[1].i = f->status ? 0 : k;
+  }
+  if (!item->is_list) return at[1].i;
+  for (k = 0; k < at[1].i; k++) {
+    const int64_t n = ((const dtt_cell*)at[0].p)[2 * k + 1].i;
+    if (n > longest) longest = n;
+  }
+  return longest;
 }
 
 void dtf_give_back(dtt_frame* f) {
@@ -46,6 +57,20 @@ void dtf_give_back(dtt_frame* f) {
 
 void dtf_end(dtt_frame* f) {
   dtt_end(f);
+}
+
+/* ---- callbacks: the language has one procedure for all, which is told the name of the kind; user
+ * data is the address of the user's, which nobody has to free */
+
+void dtf_dispatch(const char* name, int64_t length, dtt_frame* f); /* the language's */
+
+dt_status dtt_run(dtt_frame* f) {
+  dtf_dispatch(f->callback->name, (int64_t)strlen(f->callback->name), f);
+  return (dt_status)f->status;
+}
+
+void dtt_drop(void* user_data) {
+  (void)user_data;
 }
 
 #endif
