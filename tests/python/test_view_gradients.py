@@ -300,6 +300,31 @@ def test_gradients_of_parts_share_no_memory(torch):
         assert {p.grad.untyped_storage().nbytes() for p in leaves} == {4 * 8 * 4}
 
 
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"])
+def test_gradients_of_biases_that_are_added_share_no_memory(torch, layer):
+    for t in (dt, torch):
+        made = getattr(t.nn, layer)(3, 4)
+        y = made(t.rand(2, 3))
+        y = y[0] if isinstance(y, tuple) else y
+        grads = t.autograd.grad(y.sum(), list(made.parameters()))
+        assert len({g.data_ptr() for g in grads}) == len(grads) == 4
+
+
+@pytest.mark.parametrize(
+    "part", ["[:]", "[0:3]", "[::1]", "[:7]", "[:2]", "[...]", "[:, :]", "[()]"]
+)
+def test_which_views_pass_a_gradient_on(torch, part):
+    """A slice alone is copied, also where it is all: what is written to one gradient is not in the other."""
+    found = []
+    for t in (dt, torch):
+        x = t.ones(3, 2, requires_grad=True)
+        y = eval("x" + part)
+        gy, gx = t.autograd.grad(y, [y, x], t.ones(*y.shape))
+        gy.mul_(5)
+        found.append((gx.tolist(), y._is_view(), y._base is x))
+    assert found[0] == found[1]
+
+
 def test_anomalies_beside_a_norm_are_found_where_they_are(torch):
     for t in (dt, torch):
         x = t.zeros(2, 4, requires_grad=True) * 1

@@ -90,7 +90,13 @@ static int go_to(Place* place, PyObject* x, PyObject* index) {
 
 static PyObject* slot_get(PyObject* self, PyObject* index) {
   Place place;
-  if (go_to(&place, self, index) && place.owned) return adopt_view(place.handle, self);
+  dt_tensor* all = NULL;
+  if (go_to(&place, self, index)) {
+    if (place.owned) return adopt_view(place.handle, self);
+    /* x[:] is a slice, whose gradient has memory of its own; x[...] and x[:, :] are not. */
+    if (Py_IS_TYPE(index, &PySlice_Type) && !dt_slice(place.handle, 0, NULL, NULL, 1, &all))
+      return adopt_view(all, self);
+  }
   return PyObject_CallFunctionObjArgs(get_general, self, index, NULL);
 }
 

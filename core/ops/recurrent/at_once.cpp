@@ -252,7 +252,7 @@ void backward_at_once(BackwardCall& b, const Pass& p, const SavedPass& saved) {
   if (b.wants(kInputBias)) b.results[kInputBias] = addend_gradient(x, 1);
   if (b.wants(kHiddenBias)) {
     const bool is_known = b.wants(kInputBias) && !p.is_gru();
-    b.results[kHiddenBias] = is_known ? b.results[kInputBias] : addend_gradient(h, 1);
+    b.results[kHiddenBias] = is_known ? clone(b.results[kInputBias]) : addend_gradient(h, 1);
   }
   b.results[kFirstH] = g.first.h;
   if (p.is_lstm()) b.results[kFirstC] = g.first.c;

@@ -87,8 +87,11 @@ class RunningState {
   RecurrentState now_, ended_;
 };
 
+// The gradients of a sum are one tensor: where both are returned, who writes to one would write to
+// the other.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
-  return a.defined() && b.defined() ? a + b : a.defined() ? a : b;
+  if (!a.defined() || !b.defined()) return a.defined() ? a : b;
+  return a + (needs_graph(b) ? mul(b, 1) : b);
 }
 
 }  // namespace
