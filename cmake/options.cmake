@@ -42,6 +42,8 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# Programs find what is in the library when they run: a change of it links none of them anew.
+set(CMAKE_LINK_DEPENDS_NO_SHARED ON)
 
 # Every object is hidden by default: the C API is what capi/dumbtorch.map lists, nothing else.
 set(CMAKE_C_VISIBILITY_PRESET hidden)

@@ -6,6 +6,7 @@ cffi in API mode: the declarations (native.cdef, native.gen.cdef) say what Pytho
 
 import contextlib
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -23,6 +24,14 @@ def main() -> None:
     output.unlink(missing_ok=True)  # cffi would leave an equal file with its old time stamp
     with contextlib.redirect_stdout(io.StringIO()):
         ffi.emit_c_code(str(output))
+    output.write_text(without_second_functions(output.read_text()))
+
+
+def without_second_functions(c: str) -> str:
+    """cffi also writes a function of C around each, which only forwards: its address is as good, and a shim that is
+    called in one place becomes part of it."""
+    c = re.sub(r"static [^\n]*\b_cffi_d_\w+\([^\n]*\)\n\{\n[^\n]*\n\}\n", "", c)
+    return c.replace("(void *)_cffi_d_", "(void *)")
 
 
 if __name__ == "__main__":
