@@ -103,7 +103,8 @@ Tensor reshape(const Tensor& input, IntList shape) {
 }
 
 Tensor unsafe_view(const Tensor& fresh, const Dims& sizes) {
-  const auto strides = view_strides(fresh, sizes);
+  const bool same = sizes == fresh.sizes();  // also where a dimension of size 1 has any stride
+  const auto strides = same ? fresh.strides() : view_strides(fresh, sizes);
   if (!strides) return unsafe_view(clone(fresh, MemoryFormat::kContiguous), sizes);
   const Tensor y = make_alias(fresh, sizes, *strides, fresh.offset());
   return record("UnsafeViewBackward0", y, {fresh}, [sizes = fresh.sizes()](BackwardCall& b) {

@@ -144,6 +144,14 @@ def _(c: Case) -> bool:
     return any(len(b) > 0 and bool(b.all()) for b in beyond)
 
 
+# What is converted before it is added up.
+@documented("**Numbers that do not fit**")
+def _(c: Case) -> bool:
+    converted = re.search(r"\b(sum|prod|cumsum|cumprod|nansum)\(.*dtype=t\.u?int", c.statement)
+    beyond = [x for x in c.used if x.is_floating_point() and not fits_in(x, torch.int32)]
+    return c.aspect == "values" and converted is not None and len(beyond) > 0
+
+
 # What a GPU makes of powers of the base.
 @documented("**Numbers that do not fit**")
 def _(c: Case) -> bool:

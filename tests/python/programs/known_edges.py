@@ -128,10 +128,10 @@ def _(c: Case) -> bool:
         c.history,
     )
     # It can be gone back through again; what stands in its place keeps indices.
-    by_index = by_index.replace(".backward()", ".backward(retain_graph=True)")
     by_index = re.sub(
-        r"(x\d+)\.backward\(x", r"\1.backward(retain_graph=True, gradient=x", by_index
+        r"\.backward\((?!.*retain)", ".backward(retain_graph=True, gradient=", by_index
     )
+    by_index = by_index.replace("gradient=)", ")")
     return c.derives("AsStridedScatter") and is_result_of(c, by_index, scattered=scattered)
 
 

@@ -57,5 +57,21 @@ def _(c: Case) -> bool:
     )
 
 
+# Each of the terms is rounded.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    if not re.search(r"\bmvlgamma_?\(", c.statement):
+        return False
+    wide = re.sub(
+        r"^(x\d+)\.mvlgamma_\((.*)\)$", r"\1 = \1.float().mvlgamma(\2)", c.history, flags=re.M
+    )
+    wide = re.sub(r"(x\d+)\.mvlgamma\(|mvlgamma\((x\d+), ", with_floats, wide)
+    return any(map(is_narrow, c.used)) and is_result_of(c, wide)
+
+
+def with_floats(call: re.Match) -> str:
+    return f"{call[1]}.float().mvlgamma(" if call[1] else f"mvlgamma({call[2]}.float(), "
+
+
 def is_narrow(x: torch.Tensor) -> bool:
     return x.dtype in (torch.float16, torch.bfloat16)

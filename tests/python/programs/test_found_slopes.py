@@ -275,6 +275,36 @@ x7, = t.autograd.grad(x6, [x1], create_graph=True)
 x3.mul_(1)
 x7.sum().backward()
 """,
+    "a scatter into memory that the graph is kept of": """
+x1 = t.tensor([[0.0, 0.5]], requires_grad=True)
+x3 = t.index_select(x1, 0, t.tensor([0, 0]))
+x4 = x3.as_strided_scatter(t.tensor([0, 0]), (2,), (2,))
+x4.backward(x3, retain_graph=True)
+""",
+    "a sum of small integers, of floats beyond them": """
+x1 = t.arange(80).to(t.float64)
+x2 = t.exp(x1)
+x3 = x2.sum(dtype=t.uint8)
+""",
+    "a derivative that shares steps with that of sigmoid": """
+x1 = t.tensor(0.0).requires_grad_()
+x2 = x1.sigmoid()
+x3, = t.autograd.grad(x2, [x1], x2, create_graph=True)
+x4, x5 = t.autograd.grad(x3 * 1, [x1, x3], create_graph=True)
+x4.backward()
+n7, x8 = t.autograd.grad(x3, [x3, x2])
+""",
+    "a norm of groups of one image with channels last, twice": """
+m1 = t.nn.GroupNorm(1, 2)
+x2 = t.arange(8).to(t.float32).reshape((1, 2, 2, 2)).permute((0, 3, 1, 2))
+x3 = m1(m1(x2))
+n1, n2, n3, n4 = m1(x2).stride()
+""",
+    "mvlgamma of bfloat16": """
+x1 = t.arange(33).sub(50).to(t.bfloat16).div(25)
+x2 = x1.mvlgamma(2)
+x1.mvlgamma_(2)
+""",
     "the weight of a norm of nothing is repeated, too": """
 m1 = t.nn.InstanceNorm3d(1, affine=True)
 x2 = t.zeros((1, 0, 0, 0)).requires_grad_()
