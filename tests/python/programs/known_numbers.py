@@ -532,6 +532,14 @@ def _(c: Case) -> bool:
     return permuted and c.only_theirs_raises("grad_input must be contiguous")
 
 
+# What LBFGS makes of a parameter that has moved by a rounding error since its last step, which it divides by.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    steps = len(re.findall(r"\bo\d+\.step\(", c.history))
+    again = "LBFGS(" in c.history and ".step(" in c.statement and steps > 1
+    return again and c.aspect in ("version", "values")
+
+
 # PyTorch's polynomials for float32 have four to five digits.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
