@@ -305,6 +305,11 @@ x1 = t.arange(33).sub(50).to(t.bfloat16).div(25)
 x2 = x1.mvlgamma(2)
 x1.mvlgamma_(2)
 """,
+    "the gradient of a margin whose exponential overflows": """
+x1 = t.tensor([-1e30]).requires_grad_()
+x3 = t.nn.functional.soft_margin_loss(x1, t.tensor([0.5]))
+x4, x5 = t.autograd.grad(x3, [x3, x1])
+""",
     "the weight of a norm of nothing is repeated, too": """
 m1 = t.nn.InstanceNorm3d(1, affine=True)
 x2 = t.zeros((1, 0, 0, 0)).requires_grad_()
