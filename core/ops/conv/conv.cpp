@@ -100,8 +100,9 @@ Tensor add_bias(const Tensor& x, const Tensor& bias) {
     Dims dims{0};
     for (int d = 2; d < b.grad().ndim(); ++d) dims.push_back(d);
     if (b.wants(0)) b.results[0] = b.grad();
-    if (b.wants(1)) b.results[1] = sum(b.grad(), IntList(dims));
-    if (b.wants(0) && b.wants(1)) b.results[1] = b.flat_in_inputs(b.results[1]);
+    if (!b.wants(1)) return;
+    const Tensor gradient = sum(b.grad(), IntList(dims));
+    b.results[1] = b.node->edges[0].defined() ? b.flat_in_inputs(gradient) : gradient;
   });
 }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from unittest import mock
 
 import torch
 from torch.autograd.graph import Node
@@ -128,11 +130,9 @@ def _(c: Case) -> bool:
         c.history,
     )
     # It can be gone back through again; what stands in its place keeps indices.
-    by_index = re.sub(
-        r"\.backward\((?!.*retain)", ".backward(retain_graph=True, gradient=", by_index
-    )
-    by_index = by_index.replace("gradient=)", ")")
-    return c.derives("AsStridedScatter") and is_result_of(c, by_index, scattered=scattered)
+    keeping = functools.partialmethod(torch.Tensor.backward, retain_graph=True)
+    with mock.patch.object(torch.Tensor, "backward", keeping):
+        return c.derives("AsStridedScatter") and is_result_of(c, by_index, scattered=scattered)
 
 
 def scattered(input, src, size, stride, storage_offset=None):

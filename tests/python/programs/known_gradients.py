@@ -287,6 +287,15 @@ def _(c: Case) -> bool:
     return linear and ((zeros and none) or outside or c.only_theirs_raises(UNUSED))
 
 
+# Zeros of a whole quotient in place, of a view: what PyTorch writes them into is a part of the graph.
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    whole = re.search(r"\b(div|divide)_\(.*rounding_mode=|//=|floor_divide_", c.history) is not None
+    zeros = isinstance(c.theirs, torch.Tensor) and not c.theirs.any()
+    less = c.aspect == "requires_grad" and c.difference.ours == "False"
+    return whole and zeros and less and c.derives("torch::autograd::CopySlices")
+
+
 # By the bias, where what was convolved came to require grad afterwards.
 @documented("**Constant derivatives**")
 def _(c: Case) -> bool:

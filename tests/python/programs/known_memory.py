@@ -76,6 +76,13 @@ def _(c: Case) -> bool:
     return ".stride()" in c.statement and c.uses_returned_gradient
 
 
+# Where one of its dimensions has size 1, it may not be seen that channels lie last.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    images = [x for x in c.used if x.dim() == 4 and 1 in x.shape]
+    return c.aspect == "strides" and c.uses_returned_gradient and len(images) > 0
+
+
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     if ".stride()" not in c.statement or not re.search(

@@ -59,3 +59,9 @@ def _(c: Case) -> bool:
     came = [x for x in written if x.grad_fn and x.grad_fn.next_functions[0][0] is None]
     none = len(constants(c) + came) > 0 and len(written) > 0
     return none and c.only_ours_raises(CHANGED) and c.passes(CALL)
+
+
+# A rule of torch.vmap keeps what it made of an operand, which may be written.
+@documented("**`torch.vmap`**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(CHANGED) and c.passes(r"t\.vmap")

@@ -310,6 +310,38 @@ x1 = t.tensor([-1e30]).requires_grad_()
 x3 = t.nn.functional.soft_margin_loss(x1, t.tensor([0.5]))
 x4, x5 = t.autograd.grad(x3, [x3, x1])
 """,
+    "the gradient by a transposed convolution's bias alone": """
+m1 = t.nn.ConvTranspose2d(4, 1, 1).apply(lambda m: [w.data.fill_(0.5) for w in m.parameters()])
+x3 = m1(t.ones(4, 1, 1))
+x4 = m1.bias
+x3.backward(create_graph=True, inputs=[x4])
+""",
+    "a pool of a gradient with a dimension of size 1": """
+x1 = t.tensor([[[[0.0, 0.0]], [[0.0, 0.0]]]]).permute((0, 3, 2, 1)).requires_grad_()
+x2 = t.clamp_max(x1, x1)
+x3, = t.autograd.grad(x2.sum(), [x1])
+x4 = t.nn.functional.avg_pool2d(x3, 1)
+""",
+    "a scatter into memory with a graph": """
+x1 = t.tensor([0.0], requires_grad=True)
+x3 = x1.as_strided_scatter(t.tensor([0.0]), (1,), (0,))
+x3.exp().sum().backward(create_graph=True)
+""",
+    "an operand of a product that was mapped twice": """
+x2 = t.zeros((2, 2), dtype=t.float64)
+x3 = t.zeros((2, 2), dtype=t.float64).requires_grad_()
+x4 = t.vmap(t.vmap(lambda a, b: a @ b, in_dims=(None, 0)), in_dims=(0, None))(x2, x3)
+x2.logical_or_(x2)
+x4.mean().backward()
+""",
+    "zeros of a whole quotient in another order": """
+x1 = t.arange(26).to(t.float32).reshape((26, 1))
+x2 = t.cdist(x1, x1)
+x4 = t.tensor([0.0], requires_grad=True)
+x2.index_put_((t.tensor([0]),), x4)
+x2.divide_(0, rounding_mode="trunc")
+x2.exp().sum().backward(create_graph=True)
+""",
     "the weight of a norm of nothing is repeated, too": """
 m1 = t.nn.InstanceNorm3d(1, affine=True)
 x2 = t.zeros((1, 0, 0, 0)).requires_grad_()
