@@ -62,6 +62,17 @@ def _(c: Case) -> bool:
     return scaled and all_that_differ(c, lambda _, theirs: theirs == 0)
 
 
+# Nor where an index is refused.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    limited = re.search(r"\bembedding(_bag)?\((x\d+), (x\d+), .*", c.statement)
+    if c.aspect != "values" or limited is None:
+        return False
+    indices, weight = c.named(limited[2]), c.named(limited[3])
+    beyond = any(bool((i >= len(w)).any() | (i < 0).any()) for i in indices for w in weight)
+    return beyond and any(c.theirs is w for w in weight)
+
+
 # Memory of which an element has several places in a tensor.
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
