@@ -232,6 +232,8 @@ def shape_list(x) -> tuple | list:
 
 def int_list(x, count: int) -> tuple | list:
     """The same; one integer stands for `count` equal ones."""
+    if x.__class__ is tuple and x and x[0].__class__ is int:  # as layers give it, of each call
+        return x
     return (index(x),) * count if count and is_index(x) else shape_list(x)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -233,9 +233,8 @@ class Optimizer:
             return
         given = Gradients(group["params"])
         try:
-            for part in self._parts(given):
-                if part:
-                    self._step(group, needed, given, part)
+            for params, grads in self._parts(given):
+                self._step(group, needed, params, grads)
         finally:
             given.release()
 
@@ -249,23 +248,27 @@ class Optimizer:
             status = update(*given, *read_operand(lr), settings, len(settings))
         check(status)
 
-    def _parts(self, given: Gradients) -> list[list[int]]:
-        """Parameters that have stepped and those that have not, if the row tells them apart."""
-        everyone = range(len(given.params))
+    def _parts(self, given: Gradients) -> list[tuple[list, Sequence]]:
+        """Parameters that have stepped and those that have not, if the row tells them apart, each with its gradient."""
         if not self._row.reads_first:
-            return [list(everyone)]
-        parts: list[list[int]] = [[], []]
-        for i in everyone:
-            parts[not self.state[given.params[i]]].append(i)
-        return parts
+            return [(given.params, given.grads)] if given.params else []
+        parts: tuple = ([], []), ([], [])
+        for p, grad in zip(given.params, given.grads):
+            params, grads = parts[not self.state[p]]
+            params.append(p)
+            grads.append(grad)
+        return [part for part in parts if part[0]]
 
-    def _step(self, group: dict, needed: list[str], given: Gradients, part: list[int]) -> None:
+    def _step(self, group: dict, needed: list[str], params: list, grads: Sequence) -> None:
         row = self._row
-        first = not self.state[given.params[part[0]]]
-        params = [given.params[i] for i in part]
+        states = [self.state[p] for p in params]
+        first = not states[0]
         computed = [self._computed(p) for p in params] if self._wide else params
-        states = [self._state_of(p, x, group, needed) for p, x in zip(params, computed)]
-        handles, grads = [x._h for x in computed], [given.grads[i] for i in part]
+        wanted = set(needed)
+        for p, x, state in zip(params, computed, states):
+            if not wanted <= state.keys():
+                self._fill_state(state, p, x, group, needed)
+        handles = [x._h for x in computed]
         if self._wide:
             wide = [_ops.to(p.grad, dtype=x.dtype) for p, x in zip(params, computed)]
             grads = [g._h for g in wide]
@@ -292,8 +295,8 @@ class Optimizer:
                 )
             )
         except BaseException:
-            for i in part if first else ():  # their first step is still to come
-                del self.state[given.params[i]]
+            for p in params if first else ():  # their first step is still to come
+                del self.state[p]
             raise
         if self._wide:
             for p, x in zip(params, computed):
@@ -342,9 +345,8 @@ class Optimizer:
                 computed = _ops.stochastic_round(computed, p.dtype)
             _ops.copy_(p, computed)
 
-    def _state_of(self, p, computed, group: dict, needed: list[str]) -> dict:
-        """The state of a parameter, like what a step computes with."""
-        state = self.state[p]
+    def _fill_state(self, state: dict, p, computed, group: dict, needed: list[str]) -> None:
+        """What a parameter's state lacks, like what a step computes with."""
         for name, is_number, _, initial in self._row.states:
             if name in state or name not in needed:
                 continue
@@ -354,7 +356,6 @@ class Optimizer:
                 state[name] = _ops.full((), value, dtype=float32, device=p.device)
             else:
                 state[name] = _ops.full_like(computed, value)
-        return state
 
     def _rate(self, group: dict, handles):
         """The learning rate for a step of the group's parameters with these handles. On a GPU it is
