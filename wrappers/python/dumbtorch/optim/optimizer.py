@@ -233,8 +233,8 @@ class Optimizer:
             return
         given = Gradients(group["params"])
         try:
-            for params, grads in self._parts(given):
-                self._step(group, needed, params, grads)
+            for part in self._parts(given):
+                self._step(group, needed, *part)
         finally:
             given.release()
 
@@ -248,31 +248,35 @@ class Optimizer:
             status = update(*given, *read_operand(lr), settings, len(settings))
         check(status)
 
-    def _parts(self, given: Gradients) -> list[tuple[list, Sequence]]:
-        """Parameters that have stepped and those that have not, if the row tells them apart, each with its gradient."""
+    def _parts(self, given: Gradients) -> list[tuple[list, Sequence, Sequence]]:
+        """Parameters that have stepped and those that have not, if the row tells them apart: each part with the
+        handles of its parameters and gradients."""
         if not self._row.reads_first:
-            return [(given.params, given.grads)] if given.params else []
+            return [(given.params, given.handles, given.grads)] if given.params else []
         parts: tuple = ([], []), ([], [])
         for p, grad in zip(given.params, given.grads):
             params, grads = parts[not self.state[p]]
             params.append(p)
             grads.append(grad)
-        return [part for part in parts if part[0]]
+        return [(params, [p._h for p in params], grads) for params, grads in parts if params]
 
-    def _step(self, group: dict, needed: list[str], params: list, grads: Sequence) -> None:
+    def _step(
+        self, group: dict, needed: list[str], params: list, handles: Sequence, grads: Sequence
+    ) -> None:
         row = self._row
         states = [self.state[p] for p in params]
         first = not states[0]
-        computed = [self._computed(p) for p in params] if self._wide else params
-        wanted = set(needed)
-        for p, x, state in zip(params, computed, states):
-            if not wanted <= state.keys():
-                self._fill_state(state, p, x, group, needed)
-        handles = [x._h for x in computed]
+        computed = params
         if self._wide:
+            computed = [self._computed(p) for p in params]
             wide = [_ops.to(p.grad, dtype=x.dtype) for p, x in zip(params, computed)]
-            grads = [g._h for g in wide]
-        kept = [s[name]._h if name in needed else 0 for name, *_ in row.states for s in states]
+            handles, grads = [x._h for x in computed], [g._h for g in wide]
+        try:
+            kept = _handles_of(row, needed, states)
+        except KeyError:  # a first step, or one with settings that need more
+            for p, x, state in zip(params, computed, states):
+                self._fill_state(state, p, x, group, needed)
+            kept = _handles_of(row, needed, states)
         settings = _numbers(row.settings(group))
         update, inf = lib.py_optimizer_update, ()
         if self._found_inf is not None:
@@ -473,6 +477,14 @@ def check_variants(name: str, foreach, fused, differentiable: bool) -> None:
         raise NotImplementedError(f"{name}: differentiable is not supported")
     if foreach and fused:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def _handles_of(row: Row, needed: list[str], states: list[dict]) -> list[int]:
+    """State by state, that of each parameter; 0 for what the settings do not need."""
+    kept: list[int] = []
+    for name, *_ in row.states:
+        kept += [s[name]._h for s in states] if name in needed else [0] * len(states)
+    return kept
 
 
 def _numbers(settings: tuple) -> tuple:
