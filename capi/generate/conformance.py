@@ -279,12 +279,7 @@ class Go(Language):
 
 class Fortran(Language):
     folder, suffix = "fortran", "f90"
-    top = f"""\
-! {GENERATED}
-module cases
-  use check
-  implicit none
-contains"""
+    top = f"! {GENERATED}\nmodule cases\n  use check\n  implicit none\ncontains"
     around = "\n  subroutine case_{number}()\n{body}\n  end subroutine"
     indent = "    "
     named = "{}={}"
@@ -315,7 +310,7 @@ contains"""
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         lines = [f"current = {self.text(f'{number} {name}')}", *lines]
         hooks, self.hooks = self.hooks, ""
-        return super().frame(number, name, self.ordered(lines)) + hooks
+        return super().frame(number, name, lines) + hooks
 
     @staticmethod
     def ordered(lines: list[str]) -> list[str]:
@@ -323,30 +318,23 @@ contains"""
         lines = "\n".join(lines).splitlines()
         return lines + ["end block"] * (lines.count("block") - lines.count("end block"))
 
-    def inner(self, lines: list[str]) -> list[str]:
-        return super().inner(self.ordered(lines))
+    grouped = ordered
 
     def text(self, words: str) -> str:
         return " // char(0) // ".join(map(fortran.quoted, words.split("\0")))
 
     def compiles(self, kind: Kind, value) -> bool:
-        if kind.base == "device":
-            return isinstance(value, str)
-        if kind.base == "i64":
-            return isinstance(value, list) or not kind.list
-        return kind.base in ("operand", "scalar") and not isinstance(value, list)
-
-    def grouped(self, lines: list[str]) -> list[str]:
-        return self.ordered(lines)
+        is_list = isinstance(value, list)
+        number = {"i64": is_list or not kind.list, "operand": not is_list, "scalar": not is_list}
+        return number.get(kind.base, kind.base == "device" and isinstance(value, str))
 
     def function(self, name: str, hook: Hook, body: list[str], back: str, error: str) -> list[str]:
         """Errors inside of one end the program."""
         takes, declared = fortran.hook_dummies(hook, self.tensor.format)
-        declared = [x.replace("dt_", "") for x in declared]
         last = [f"{self.tensor.format(hook.results[0].name)} = {back}"] * bool(back)
-        lines = [*declared, *self.ordered([*body, *last])]
-        head = f"\n\n  subroutine {name}({takes})"
-        self.hooks += "\n".join([head, *("    " + x for x in lines), "  end subroutine"])
+        lines = [f"subroutine {name}({takes})", *self.inner([*declared, *body, *last])]
+        lines = ["\n", *super().inner(lines), "  end subroutine"]
+        self.hooks += "\n".join(lines).replace("type(dt_", "type(")
         return []
 
     def called_for(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:

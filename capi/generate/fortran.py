@@ -54,8 +54,7 @@ OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "pow": "**", "eq": "==", "ne": "/=", "lt": "<",
     "le": "<=", "gt": ">", "ge": ">=", "and": ".and.", "or": ".or.", "neg": "-", "invert": ".not.",
 }  # fmt: skip
-_NUMBERS = ("real(real32)", "real(real64)", "integer(int32)", "integer(int64)")
-_SCALARS = (*_NUMBERS, "logical")
+_NUMBERS = ("real(real32)", "real(real64)", "integer(int32)", "integer(int64)", "logical")
 
 _GIVE = """\
 ! An argument that may be a tensor or a number.
@@ -98,18 +97,20 @@ def generate(plan: Plan) -> dict[str, str]:
         *map(_enum, plan.enums),
         *(_class(c, plan) for c in plan.classes),
         *map(_interface, plan.hooks),
-        *(f"public :: {n}\ninterface {n}\n  procedure dt_{n}\nend interface" for n in functions),
+        *(f"public :: {n}\n{_named(n, f'dt_{n}')}" for n in functions),
+        *(_named("assignment(=)", f"copy_{c.name}_array") for c in plan.classes),
         "public :: " + ", ".join(f"operator({sign})" for sign in sorted({*OPERATORS.values()})),
         *(interface for interface, _ in operators),
         _bridge(),
         "contains",
         procedures,
-        _GIVE.format("\n  ".join(f"type is ({n})\n    call dtf_give(f, i, x)" for n in _SCALARS)),
+        _GIVE.format("\n  ".join(f"type is ({n})\n    call dtf_give(f, i, x)" for n in _NUMBERS)),
         *map(_copies, plan.classes),
         *(procedure for _, procedure in operators),
         *(_procedure(c, i) for i, c in enumerate(plan.tabled)),
-        _dispatch(plan),
-        "end module\n",
+        _DISPATCH,
+        *map(_run, plan.hooks),
+        "end select\nend subroutine\nend module\n",
         "! PyTorch's names, defaults and numbers: docs/fortran.md.",
         "module dumbtorch",
         f"use dumbtorch_functions, {', '.join(f'{c.name} => dt_{c.name}' for c in plan.classes)}",
@@ -141,8 +142,7 @@ def quoted(words: str) -> str:
 
 def real(value: float) -> str:
     """A literal of double precision."""
-    mantissa, _, exponent = repr(float(value)).partition("e")
-    return f"{mantissa}d{exponent or 0}"
+    return "d".join([*repr(float(value)).split("e"), "0"][:2])
 
 
 # ---- declarations
@@ -153,11 +153,14 @@ def _bridge() -> str:
     lines = ["interface"]
     for back, name, arguments in linked((FOLDER / "bridge.c").read_text()):
         word = "subroutine" if back == "void" else f"integer(c_{back}) function"
-        lines.append(f"{word} {name}({', '.join(arguments)}) bind(c)\n  import")
-        kinds = [(x, _C_TYPES.get(c, "integer(c_int64_t), value")) for x, c in arguments.items()]
-        lines += [f"  {kind} :: {x}" for x, kind in kinds]
-        lines.append(f"end {word.split()[-1]}")
+        kinds = [_C_TYPES.get(c, "integer(c_int64_t), value") for c in arguments.values()]
+        lines += [f"{word} {name}({', '.join(arguments)}) bind(c)\n  import"]
+        lines += [*(f"  {kind} :: {x}" for x, kind in zip(arguments, kinds, strict=True)), "end"]
     return "\n".join([*lines, "end interface"])
+
+
+def _named(name: str, procedures: str) -> str:
+    return f"interface {name}\n  procedure {procedures}\nend interface"
 
 
 def _enum(e: Enum) -> str:
@@ -176,10 +179,7 @@ contains
   procedure, private :: copy_{c.name}
   generic :: assignment(=) => copy_{c.name}
 {bound}
-end type
-interface assignment(=)
-  procedure copy_{c.name}_array
-end interface"""
+end type"""
 
 
 def _copies(c: Class) -> str:
@@ -204,22 +204,19 @@ end subroutine"""
 
 def _operator(o: Operator) -> tuple[str, str]:
     """(the interface, the functions behind it)"""
-    name = o.call.function.name
-    ways = [("type(dt_tensor)", "class(*)", f"dt_{name}(a, b)")]
-    ways += [(number, "type(dt_tensor)", o.number_first("a", "b", "dt_")) for number in _NUMBERS]
-    if len(o.call.required) == 1:
-        ways = [("type(dt_tensor)", "", f"dt_{name}(a)")]
+    name, dummies = o.call.function.name, "ab"[: len(o.call.required)]
+    takes = ", ".join(dummies)
+    ways = [(("type(dt_tensor)", "class(*)"), f"dt_{name}({takes})")]
+    if len(dummies) == 2:
+        ways += [((n, "type(dt_tensor)"), o.number_first(*dummies, "dt_")) for n in _NUMBERS]
     functions = [
-        f"function op_{name}_{i}({'a, b' if b else 'a'}) result(out)\n"
-        f"  {a}, intent(in) :: a\n"
-        + (f"  {b}, intent(in) :: b\n" if b else "")
-        + f"  type(dt_tensor) :: out\n  out = {value}\nend function"
-        for i, (a, b, value) in enumerate(ways)
+        f"function op_{name}_{i}({takes}) result(out)\n  type(dt_tensor) :: out\n"
+        + "".join(f"  {k}, intent(in) :: {x}\n" for k, x in zip(kinds, dummies, strict=False))
+        + f"  out = {value}\nend function"
+        for i, (kinds, value) in enumerate(ways)
     ]
     names = [f"op_{name}_{i}" for i in range(len(ways))]
-    head = f"interface operator({OPERATORS[o.name]})"
-    interface = f"{head}\n  procedure {', '.join(names)}\nend interface"
-    return interface, "\n".join(functions)
+    return _named(f"operator({OPERATORS[o.name]})", ", ".join(names)), "\n".join(functions)
 
 
 # ---- functions
@@ -278,8 +275,8 @@ def _out(kind: Kind, name: str) -> str:
 
 
 def _taken(kind: Kind, name: str, i: int) -> str:
-    words = {"a": f"f%taken({2 * i})", "n": f"f%taken({2 * i + 1})"}
-    return _TAKEN[kind.given].format(x=name, i=i, **words)
+    address, count = (f"f%taken({2 * i + k})" for k in range(2))
+    return _TAKEN[kind.given].format(x=name, i=i, a=address, n=count)
 
 
 # ---- callbacks
@@ -287,18 +284,16 @@ def _taken(kind: Kind, name: str, i: int) -> str:
 
 def hook_dummies(h: Hook, named=str.__str__) -> tuple[str, list[str]]:
     """What a callback of the user's takes and gives: the names, and their declarations."""
-    kinds = [declared(s.kind).replace("(:), allocatable", "(*)") for s in h.inputs]
-    kinds = [kind.replace(", allocatable", "") + ", intent(in)" for kind in kinds]
-    lines = [f"{k} :: {named(s.name)}" for k, s in zip(kinds, h.inputs, strict=True)]
+    lines = [f"{declared(s.kind)}, intent(in) :: {named(s.name)}" for s in h.inputs]
+    lines = [x.replace("(:), allocatable", "(*)").replace(", allocatable", "") for x in lines]
     lines += [_out(r.kind, named(r.name)) for r in h.results]
     return ", ".join(named(x.name) for x in (*h.inputs, *h.results)), lines
 
 
 def _interface(h: Hook) -> str:
     names, lines = hook_dummies(h)
-    head = [_comment(h.callback.doc), "abstract interface", f"subroutine dt_{h.name}({names})"]
-    lines = ["import dt_tensor, int64", *lines]
-    return "\n".join([*head, *("  " + x for x in lines), "end subroutine", "end interface"])
+    text = "\n  ".join([f"subroutine dt_{h.name}({names})", "import dt_tensor, int64", *lines])
+    return f"{_comment(h.callback.doc)}\nabstract interface\n{text}\nend subroutine\nend interface"
 
 
 def _run(h: Hook) -> str:
@@ -314,7 +309,3 @@ def _run(h: Hook) -> str:
         *["call dtf_give_back(f)"] * len(h.results),
     ]
     return "\n  ".join([*lines, "end block"])
-
-
-def _dispatch(plan: Plan) -> str:
-    return "\n".join([_DISPATCH, *map(_run, plan.hooks), "end select", "end subroutine"])

@@ -78,7 +78,7 @@ class Language:
         return [*self.closing]
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
-        body = "\n".join(self.indent + line for line in lines)
+        body = "\n".join(self.indent + line for line in self.ordered(lines))
         return self.around.format(number=number, name=name, body=body)
 
     def case(self, plan: Plan, number: int, entry: dict) -> str:
@@ -256,7 +256,12 @@ class Language:
 
     def inner(self, lines: list[str]) -> list[str]:
         step = "\t" if self.indent == "\t" else "  "
-        return [step + line for several in lines for line in several.splitlines()]
+        return [step + line for several in self.ordered(lines) for line in several.splitlines()]
+
+    @staticmethod
+    def ordered(lines: list[str]) -> list[str]:
+        """All that is in a function or a loop, with what ends at its end."""
+        return lines
 
     def grouped(self, lines: list[str]) -> list[str]:
         """A call that fails, with variables of its own."""

@@ -85,7 +85,7 @@ class Story:
 
     def loosely(self, step: dict) -> list[str]:
         language, c = self.language, self.plan.by_name[step["loosely"]]
-        self.kinds["result"] = c.results[0].kind
+        self.kinds["result"] = (*c.results, *c.slots)[0].kind
         if not language.assigned or not language.braces or not language.fails:
             return []
         values = [language.raw(self.plain(x)) for x in step["values"]]

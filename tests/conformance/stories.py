@@ -43,6 +43,10 @@ def is_tensor(name, data, shape=None, dtype="float32"):
     return same(name, tensor("", data, shape, dtype)["value"])
 
 
+def drawn(*values, bit, **named):
+    return [loosely("bernoulli_", *values, **named), is_tensor("x", [bit, bit])]
+
+
 def nested(data, error):
     """A list of lists that makes no tensor."""
     return {"nested": data, "named": {}, "error": error}
@@ -212,6 +216,15 @@ STORIES = {
         loosely("sum", v("x"), 0, dim=1, error="sum: 'dim' is given twice"),
         loosely("add", v("x"), error="add: 'other' must be a tensor or a number"),
         loosely("sum", v("x"), 0, 1, 2, 3, error="sum: takes at most 4 arguments, not 5"),
+    ],
+    "a number or a tensor in one place tells which overload is meant": [
+        *(tensor(name, [number, number]) for name, number in (("x", 0), ("always", 1))),
+        *drawn(v("x"), 1.0, bit=1),
+        *drawn(v("x"), 0.0, bit=0),
+        *drawn(v("x"), 1, bit=1),
+        *drawn(v("x"), p=0, bit=0),
+        *drawn(v("x"), v("always"), bit=1),
+        loosely("bernoulli_", v("x"), 1.5, error="expects p to be in"),
     ],
     "what is not given is the default": [
         call("nn_linear", "whole", in_features=3, out_features=2),

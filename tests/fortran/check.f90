@@ -1,5 +1,6 @@
 ! Comparing the results of calls: what conformance_test.f90 and wrapper_test.f90 are made of.
 module check
+  use, intrinsic :: iso_c_binding, only: c_int
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use dumbtorch
   implicit none
@@ -8,6 +9,7 @@ module check
   character(300) :: message
   character(:), allocatable :: current  ! the case
   !$omp threadprivate(stat, message)
+  integer(c_int), bind(c) :: memory_is_full = 0  ! memory.c
 
 contains
 

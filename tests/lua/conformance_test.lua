@@ -2459,7 +2459,23 @@ end)();
   check.error("sum: takes at most 4 arguments, not 5", function() dt.sum(x, 0, 1, 2, 3) end)
 end)();
 
-(function() -- 248 what is not given is the default
+(function() -- 248 a number or a tensor in one place tells which overload is meant
+  local x = dt.from_numbers({0, 0}, {size = {2}, dtype = "float32"})
+  local always = dt.from_numbers({1, 1}, {size = {2}, dtype = "float32"})
+  local result = x:bernoulli_(1.0)
+  check.tensor(x, "float32", {2}, {1, 1})
+  local result = x:bernoulli_(0.0)
+  check.tensor(x, "float32", {2}, {0, 0})
+  local result = x:bernoulli_(1)
+  check.tensor(x, "float32", {2}, {1, 1})
+  local result = x:bernoulli_({p = 0})
+  check.tensor(x, "float32", {2}, {0, 0})
+  local result = x:bernoulli_(always)
+  check.tensor(x, "float32", {2}, {1, 1})
+  check.error("expects p to be in", function() x:bernoulli_(1.5) end)
+end)();
+
+(function() -- 249 what is not given is the default
   local whole = dt.nn.Linear(3, 2)
   local names = whole:state_dict()
   check.same(names, {"weight", "bias"})
@@ -2488,12 +2504,12 @@ end)();
   check.tensor(twice, "float32", {1, 1, 2, 4}, {1, 1, 2, 2, 1, 1, 2, 2})
 end)();
 
-(function() -- 249 lists of lists that make no tensor
+(function() -- 250 lists of lists that make no tensor
   check.error("expected sequence of length 0 at dim 1 (got 2)", function() dt.tensor({{}, {1, 2}}) end)
   check.error("tensor: an element is a string", function() dt.tensor({"x"}) end)
 end)();
 
-(function() -- 250 numbers keep their kind
+(function() -- 251 numbers keep their kind
   local big = dt.full({1}, 1099511627777)
   local integer = big:item()
   check.same(integer, 1099511627777)
@@ -2505,7 +2521,7 @@ end)();
   check.same(reals, {-0.5, -0.5})
 end)();
 
-(function() -- 251 lists longer than a frame
+(function() -- 252 lists longer than a frame
   local x = dt.arange(0, 100)
   local numbers = dt.to_ints(x)
   check.same(numbers, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 88, 89, 90, 91, 92, 93, 94, 95, 96, 97, 98, 99})
@@ -2517,7 +2533,7 @@ end)();
   check.same(first, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64, 65, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79})
 end)();
 
-(function() -- 252 gradients
+(function() -- 253 gradients
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local wants = x.requires_grad
   check.same(wants, true)
@@ -2540,7 +2556,7 @@ end)();
   check.same(grads[2] or nil, nil)
 end)();
 
-(function() -- 253 a tensor that is absent in a list
+(function() -- 254 a tensor that is absent in a list
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local y = dt.mul(x, 3)
   local total = dt.sum(y)
@@ -2548,7 +2564,7 @@ end)();
   check.tensor(grads[1], "float32", {2}, {3, 3})
 end)();
 
-(function() -- 254 what is in force
+(function() -- 255 what is in force
   local x = dt.from_numbers({1, 2, 3, 4}, {size = {2, 2}, dtype = "float32", requires_grad = true})
   dt.no_grad(function()
     local y = dt.mul(x, 2)
@@ -2578,7 +2594,7 @@ end) end)
   check.same(native, 0)
 end)();
 
-(function() -- 255 hooks
+(function() -- 256 hooks
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook1(grad)
     local more = dt.mul(grad, 10)
@@ -2602,7 +2618,7 @@ end)();
   check.tensor(second, "float32", {2}, {11, 11})
 end)();
 
-(function() -- 256 a hook that fails
+(function() -- 257 a hook that fails
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook3(grad)
     error("not today")
@@ -2618,7 +2634,7 @@ end)();
   check.tensor(grad, "float32", {2}, {1, 1})
 end)();
 
-(function() -- 257 a hook that gives what it cannot
+(function() -- 258 a hook that gives what it cannot
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local function hook4(grad)
     return 7
@@ -2628,7 +2644,7 @@ end)();
   check.error("'result' must be tensor", function() loss:backward() end)
 end)();
 
-(function() -- 258 a function of one's own
+(function() -- 259 a function of one's own
   local x = dt.from_numbers({2, 3}, {size = {2}, dtype = "float32", requires_grad = true})
   local bare = dt.detach(x)
   local y = dt.square(bare)
@@ -2645,7 +2661,7 @@ end)();
   check.tensor(grad, "float32", {2}, {4, 6})
 end)();
 
-(function() -- 259 modules
+(function() -- 260 modules
   local net = dt.nn.Sequential()
   local linear = dt.nn.Linear(3, 2, {bias = false})
   local relu = dt.nn.ReLU()
@@ -2663,7 +2679,7 @@ end)();
   check.same(training, false)
 end)();
 
-(function() -- 260 an optimizer
+(function() -- 261 an optimizer
   local x = dt.from_numbers({1, 2}, {size = {2}, dtype = "float32", requires_grad = true})
   local sgd = dt.optim.SGD({x}, {lr = 0.5})
   local schedule = dt.optim.lr_scheduler.StepLR(sgd, 1)
@@ -2681,7 +2697,7 @@ end)();
   check.same(rates, {0.05, 0.30000000000000004})
 end)();
 
-(function() -- 261 files
+(function() -- 262 files
   local x = dt.arange(0, 3)
   local y = dt.ones({2})
   dt.save_safetensors("some", {"a", "é"}, {x, y})
@@ -2709,7 +2725,7 @@ end)();
   check.error("none", function() dt.safetensors_names("none") end)
 end)();
 
-(function() -- 262 absent where that is not the default
+(function() -- 263 absent where that is not the default
   local norm = dt.nn.BatchNorm1d(1, {momentum = false})
   local first = dt.from_numbers({1, 1, 1, 1}, {size = {4, 1}, dtype = "float32"})
   norm:forward(first)
@@ -2720,7 +2736,7 @@ end)();
   check.tensor(buffers[1], "float32", {1}, {2})
 end)();
 
-(function() -- 263 memory that runs out
+(function() -- 264 memory that runs out
   local function hook9(bytes)
     error("not today")
   end
@@ -2739,7 +2755,7 @@ end)();
   check.error("you tried to allocate", function() dt.zeros({288230376151711744}) end)
 end)();
 
-(function() -- 264 garbage does not pile up
+(function() -- 265 garbage does not pile up
   dt.reset_peak_memory_stats()
   for _ = 1, 400 do
     dt.zeros({512, 512})
@@ -2750,7 +2766,7 @@ end)();
   check.same(peak < 314572800, true)
 end)();
 
-(function() -- 265 garbage does not pile up on any device
+(function() -- 266 garbage does not pile up on any device
   for _ = 1, 400 do
     dt.zeros({512, 512}, {device = "cuda:0"})
     dt.zeros({512, 512}, {device = "cuda:1"})

@@ -30,16 +30,6 @@ do -- indices and lists
   check.error("out of memory", dt.tensor, {{data, data}, {data, data}, {data, data}, {data, data}})
 end
 
-do -- a number, or a tensor, in one place
-  local x = dt.zeros({3})
-  check.same(x:bernoulli_(1.0):tolist(), {1.0, 1.0, 1.0})
-  check.same(x:bernoulli_(0.0):tolist(), {0.0, 0.0, 0.0})
-  check.same(x:bernoulli_(1):tolist(), {1.0, 1.0, 1.0})
-  check.same(x:bernoulli_({p = 0}):tolist(), {0.0, 0.0, 0.0})
-  check.same(x:bernoulli_(dt.ones({3})):tolist(), {1.0, 1.0, 1.0})
-  check.error("expects p to be in", function() x:bernoulli_(1.5) end)
-end
-
 do -- any value can be an error in a callback, and comes back as it was
   for _, problem in ipairs({7, {}, print}) do
     local y = dt.ones({1}, {requires_grad = true})

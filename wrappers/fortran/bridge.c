@@ -30,11 +30,9 @@ static dtt_array seen(any* a) {
 }
 
 void dtf_give(dtt_frame* f, int32_t i, any* a) {
-  const dtt_array array = seen(a);
-  dtt_give_array(f, i, &array);
+  dtt_give_array(f, i, (dtt_array[]){seen(a)});
 }
 
 void dtf_take(dtt_frame* f, int32_t i, any* a) {
-  const dtt_array array = seen(a);
-  dtt_take_array(f, i, &array);
+  dtt_take_array(f, i, (dtt_array[]){seen(a)});
 }

@@ -115,9 +115,6 @@ contains
   generic :: assignment(=) => copy_dataset
   procedure :: len => dt_dataset_len
 end type
-interface assignment(=)
-  procedure copy_dataset_array
-end interface
 ! Serves a dataset in batches.
 type, extends(object), public :: dt_data_loader
 contains
@@ -127,9 +124,6 @@ contains
   procedure :: start => dt_data_loader_start
   procedure :: next => dt_data_loader_next
 end type
-interface assignment(=)
-  procedure copy_data_loader_array
-end interface
 ! A device's queue of work. On the CPU work is done when a call returns, and a stream is always
 ! empty.
 type, extends(object), public :: dt_stream
@@ -141,9 +135,6 @@ contains
   procedure :: synchronize => dt_stream_synchronize
   procedure :: query => dt_stream_query
 end type
-interface assignment(=)
-  procedure copy_stream_array
-end interface
 ! A mark in a stream.
 type, extends(object), public :: dt_event
 contains
@@ -156,9 +147,6 @@ contains
   procedure :: query => dt_event_query
   procedure :: elapsed_time => dt_event_elapsed_time
 end type
-interface assignment(=)
-  procedure copy_event_array
-end interface
 ! A recorded run of work on a GPU, launched again as a whole.
 type, extends(object), public :: dt_graph
 contains
@@ -169,9 +157,6 @@ contains
   procedure :: abandon => dt_graph_abandon
   procedure :: replay => dt_graph_replay
 end type
-interface assignment(=)
-  procedure copy_graph_array
-end interface
 ! The keys and values of the tokens that an attention layer has seen, so that generating the next
 ! token computes those of that token alone.
 type, extends(object), public :: dt_kv_cache
@@ -187,9 +172,6 @@ contains
   procedure :: seen => dt_kv_cache_seen
   procedure :: decoder_block => dt_kv_cache_decoder_block
 end type
-interface assignment(=)
-  procedure copy_kv_cache_array
-end interface
 ! torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out
 ! steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the
 ! device of the loss.
@@ -204,9 +186,6 @@ contains
   procedure :: get_state => dt_grad_scaler_get_state
   procedure :: set_state => dt_grad_scaler_set_state
 end type
-interface assignment(=)
-  procedure copy_grad_scaler_array
-end interface
 ! A module: parameters, buffers, children and a forward. Several handles may hold one module.
 type, extends(object), public :: dt_module
 contains
@@ -238,9 +217,6 @@ contains
   procedure :: register_module => dt_module_register_module
   procedure :: append => dt_module_append
 end type
-interface assignment(=)
-  procedure copy_module_array
-end interface
 ! An optimizer: groups of parameters with their settings and state.
 type, extends(object), public :: dt_optimizer
 contains
@@ -257,9 +233,6 @@ contains
   procedure :: state_dict => dt_optimizer_state_dict
   procedure :: load_state_dict => dt_optimizer_load_state_dict
 end type
-interface assignment(=)
-  procedure copy_optimizer_array
-end interface
 ! A schedule that changes an optimizer's learning rates.
 type, extends(object), public :: dt_lr_scheduler
 contains
@@ -269,9 +242,6 @@ contains
   procedure :: last_epoch => dt_lr_scheduler_last_epoch
   procedure :: get_last_lr => dt_lr_scheduler_get_last_lr
 end type
-interface assignment(=)
-  procedure copy_lr_scheduler_array
-end interface
 ! What ops took while it was on: an activity for each kernel, each node of a backward and each
 ! named range, of all threads.
 type, extends(object), public :: dt_profiler
@@ -284,9 +254,6 @@ contains
   procedure :: activities => dt_profiler_activities
   procedure :: export_chrome_trace => dt_profiler_export_chrome_trace
 end type
-interface assignment(=)
-  procedure copy_profiler_array
-end interface
 ! A recorded operation: the graph behind it lives as long as the handle.
 type, extends(object), public :: dt_node
 contains
@@ -298,9 +265,6 @@ contains
   procedure :: next_output => dt_node_next_output
   procedure :: next => dt_node_next
 end type
-interface assignment(=)
-  procedure copy_node_array
-end interface
 ! A tensor. Several handles, and views, may look at one storage.
 type, extends(object), public :: dt_tensor
 contains
@@ -344,9 +308,6 @@ contains
   procedure :: set_data => dt_tensor_set_data
   procedure :: to_array => dt_tensor_to_array
 end type
-interface assignment(=)
-  procedure copy_tensor_array
-end interface
 ! A list of tensors that a function gave back; entries may be absent.
 type, extends(object), public :: dt_tensor_list
 contains
@@ -355,9 +316,6 @@ contains
   procedure :: len => dt_tensor_list_len
   procedure :: get => dt_tensor_list_get
 end type
-interface assignment(=)
-  procedure copy_tensor_list_array
-end interface
 ! Text or bytes that a function gave back.
 type, extends(object), public :: dt_bytes
 contains
@@ -365,9 +323,6 @@ contains
   generic :: assignment(=) => copy_bytes
 
 end type
-interface assignment(=)
-  procedure copy_bytes_array
-end interface
 ! A list of strings that a function gave back.
 type, extends(object), public :: dt_string_list
 contains
@@ -375,9 +330,6 @@ contains
   generic :: assignment(=) => copy_string_list
   procedure :: len => dt_string_list_len
 end type
-interface assignment(=)
-  procedure copy_string_list_array
-end interface
 ! A source of random numbers: a seed and an offset.
 type, extends(object), public :: dt_generator
 contains
@@ -389,9 +341,6 @@ contains
   procedure :: get_state => dt_generator_get_state
   procedure :: set_state => dt_generator_set_state
 end type
-interface assignment(=)
-  procedure copy_generator_array
-end interface
 ! Grad mode, default dtype, default device, streams, own default generators and the last error:
 ! what is in force on a thread.
 type, extends(object), public :: dt_context
@@ -400,9 +349,6 @@ contains
   generic :: assignment(=) => copy_context
 
 end type
-interface assignment(=)
-  procedure copy_context_array
-end interface
 ! A registered hook; it does not keep the tensor alive. Releasing the handle leaves the hook in
 ! place; hook_remove takes it off.
 type, extends(object), public :: dt_hook
@@ -411,9 +357,6 @@ contains
   generic :: assignment(=) => copy_hook
   procedure :: remove => dt_hook_remove
 end type
-interface assignment(=)
-  procedure copy_hook_array
-end interface
 ! Called with a tensor's gradient, say; may give back another one that takes its place.
 abstract interface
 subroutine dt_tensor_hook(grad, out)
@@ -4504,48 +4447,105 @@ public :: from_array
 interface from_array
   procedure dt_from_array
 end interface
+interface assignment(=)
+  procedure copy_dataset_array
+end interface
+interface assignment(=)
+  procedure copy_data_loader_array
+end interface
+interface assignment(=)
+  procedure copy_stream_array
+end interface
+interface assignment(=)
+  procedure copy_event_array
+end interface
+interface assignment(=)
+  procedure copy_graph_array
+end interface
+interface assignment(=)
+  procedure copy_kv_cache_array
+end interface
+interface assignment(=)
+  procedure copy_grad_scaler_array
+end interface
+interface assignment(=)
+  procedure copy_module_array
+end interface
+interface assignment(=)
+  procedure copy_optimizer_array
+end interface
+interface assignment(=)
+  procedure copy_lr_scheduler_array
+end interface
+interface assignment(=)
+  procedure copy_profiler_array
+end interface
+interface assignment(=)
+  procedure copy_node_array
+end interface
+interface assignment(=)
+  procedure copy_tensor_array
+end interface
+interface assignment(=)
+  procedure copy_tensor_list_array
+end interface
+interface assignment(=)
+  procedure copy_bytes_array
+end interface
+interface assignment(=)
+  procedure copy_string_list_array
+end interface
+interface assignment(=)
+  procedure copy_generator_array
+end interface
+interface assignment(=)
+  procedure copy_context_array
+end interface
+interface assignment(=)
+  procedure copy_hook_array
+end interface
 public :: operator(*), operator(**), operator(+), operator(-), operator(.and.), operator(.not.), operator(.or.), operator(/), operator(/=), operator(<), operator(<=), operator(==), operator(>), operator(>=)
 interface operator(-)
   procedure op_neg_0
 end interface
 interface operator(+)
-  procedure op_add_0, op_add_1, op_add_2, op_add_3, op_add_4
+  procedure op_add_0, op_add_1, op_add_2, op_add_3, op_add_4, op_add_5
 end interface
 interface operator(-)
-  procedure op_sub_0, op_sub_1, op_sub_2, op_sub_3, op_sub_4
+  procedure op_sub_0, op_sub_1, op_sub_2, op_sub_3, op_sub_4, op_sub_5
 end interface
 interface operator(*)
-  procedure op_mul_0, op_mul_1, op_mul_2, op_mul_3, op_mul_4
+  procedure op_mul_0, op_mul_1, op_mul_2, op_mul_3, op_mul_4, op_mul_5
 end interface
 interface operator(/)
-  procedure op_div_0, op_div_1, op_div_2, op_div_3, op_div_4
+  procedure op_div_0, op_div_1, op_div_2, op_div_3, op_div_4, op_div_5
 end interface
 interface operator(**)
-  procedure op_pow_0, op_pow_1, op_pow_2, op_pow_3, op_pow_4
+  procedure op_pow_0, op_pow_1, op_pow_2, op_pow_3, op_pow_4, op_pow_5
 end interface
 interface operator(==)
-  procedure op_eq_0, op_eq_1, op_eq_2, op_eq_3, op_eq_4
+  procedure op_eq_0, op_eq_1, op_eq_2, op_eq_3, op_eq_4, op_eq_5
 end interface
 interface operator(/=)
-  procedure op_ne_0, op_ne_1, op_ne_2, op_ne_3, op_ne_4
+  procedure op_ne_0, op_ne_1, op_ne_2, op_ne_3, op_ne_4, op_ne_5
 end interface
 interface operator(<)
-  procedure op_lt_0, op_lt_1, op_lt_2, op_lt_3, op_lt_4
+  procedure op_lt_0, op_lt_1, op_lt_2, op_lt_3, op_lt_4, op_lt_5
 end interface
 interface operator(<=)
-  procedure op_le_0, op_le_1, op_le_2, op_le_3, op_le_4
+  procedure op_le_0, op_le_1, op_le_2, op_le_3, op_le_4, op_le_5
 end interface
 interface operator(>)
-  procedure op_gt_0, op_gt_1, op_gt_2, op_gt_3, op_gt_4
+  procedure op_gt_0, op_gt_1, op_gt_2, op_gt_3, op_gt_4, op_gt_5
 end interface
 interface operator(>=)
-  procedure op_ge_0, op_ge_1, op_ge_2, op_ge_3, op_ge_4
+  procedure op_ge_0, op_ge_1, op_ge_2, op_ge_3, op_ge_4, op_ge_5
 end interface
 interface operator(.and.)
-  procedure op_bitwise_and_0, op_bitwise_and_1, op_bitwise_and_2, op_bitwise_and_3, op_bitwise_and_4
+  procedure op_bitwise_and_0, op_bitwise_and_1, op_bitwise_and_2, op_bitwise_and_3, op_bitwise_and_4, op_bitwise_and_5
 end interface
 interface operator(.or.)
-  procedure op_bitwise_or_0, op_bitwise_or_1, op_bitwise_or_2, op_bitwise_or_3, op_bitwise_or_4
+  procedure op_bitwise_or_0, op_bitwise_or_1, op_bitwise_or_2, op_bitwise_or_3, op_bitwise_or_4, op_bitwise_or_5
 end interface
 interface operator(.not.)
   procedure op_bitwise_not_0
@@ -4554,60 +4554,60 @@ interface
 integer(c_int64_t) function dtf_alias(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
-end function
+end
 subroutine dtf_begin(f, i) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
-end subroutine
+end
 subroutine dtf_refuse(f, i) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
-end subroutine
+end
 subroutine dtf_give_tensor(f, i, handle) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
   integer(c_int64_t), value :: handle
-end subroutine
+end
 integer(c_int32_t) function dtf_run(f) bind(c)
   import
   type(frame) :: f
-end function
+end
 integer(c_int64_t) function dtf_longest(f, i) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
-end function
+end
 subroutine dtf_give_back(f) bind(c)
   import
   type(frame) :: f
-end subroutine
+end
 subroutine dtf_end(f) bind(c)
   import
   type(frame) :: f
-end subroutine
+end
 subroutine dt_handle_release(handle) bind(c)
   import
   integer(c_int64_t), value :: handle
-end subroutine
+end
 integer(c_size_t) function strlen(text) bind(c)
   import
   integer(c_int64_t), value :: text
-end function
+end
 subroutine dtf_give(f, i, a) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
   type(*), dimension(..) :: a
-end subroutine
+end
 subroutine dtf_take(f, i, a) bind(c)
   import
   type(frame) :: f
   integer(c_int32_t), value :: i
   type(*), dimension(..) :: a
-end subroutine
+end
 end interface
 contains
 
@@ -4955,403 +4955,481 @@ subroutine copy_hook_array(to, from)
   call move_alloc(new, to)
 end subroutine
 function op_neg_0(a) result(out)
-  type(dt_tensor), intent(in) :: a
   type(dt_tensor) :: out
+  type(dt_tensor), intent(in) :: a
   out = dt_neg(a)
 end function
 function op_add_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_add(a, b)
 end function
 function op_add_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_add(b, a)
 end function
 function op_add_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_add(b, a)
 end function
 function op_add_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_add(b, a)
 end function
 function op_add_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_add(b, a)
+end function
+function op_add_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_add(b, a)
 end function
 function op_sub_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_sub(a, b)
 end function
 function op_sub_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_rsub(b, a)
 end function
 function op_sub_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_rsub(b, a)
 end function
 function op_sub_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_rsub(b, a)
 end function
 function op_sub_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_rsub(b, a)
+end function
+function op_sub_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_rsub(b, a)
 end function
 function op_mul_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_mul(a, b)
 end function
 function op_mul_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_mul(b, a)
 end function
 function op_mul_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_mul(b, a)
 end function
 function op_mul_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_mul(b, a)
 end function
 function op_mul_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_mul(b, a)
+end function
+function op_mul_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_mul(b, a)
 end function
 function op_div_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_div(a, b)
 end function
 function op_div_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_mul(dt_reciprocal(b), a)
 end function
 function op_div_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_mul(dt_reciprocal(b), a)
 end function
 function op_div_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_mul(dt_reciprocal(b), a)
 end function
 function op_div_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_mul(dt_reciprocal(b), a)
+end function
+function op_div_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_mul(dt_reciprocal(b), a)
 end function
 function op_pow_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_pow(a, b)
 end function
 function op_pow_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_pow(a, b)
 end function
 function op_pow_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_pow(a, b)
 end function
 function op_pow_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_pow(a, b)
 end function
 function op_pow_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_pow(a, b)
+end function
+function op_pow_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_pow(a, b)
 end function
 function op_eq_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_eq(a, b)
 end function
 function op_eq_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_eq(b, a)
 end function
 function op_eq_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_eq(b, a)
 end function
 function op_eq_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_eq(b, a)
 end function
 function op_eq_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_eq(b, a)
+end function
+function op_eq_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_eq(b, a)
 end function
 function op_ne_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ne(a, b)
 end function
 function op_ne_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ne(b, a)
 end function
 function op_ne_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ne(b, a)
 end function
 function op_ne_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ne(b, a)
 end function
 function op_ne_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_ne(b, a)
+end function
+function op_ne_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_ne(b, a)
 end function
 function op_lt_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_lt(a, b)
 end function
 function op_lt_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_gt(b, a)
 end function
 function op_lt_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_gt(b, a)
 end function
 function op_lt_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_gt(b, a)
 end function
 function op_lt_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_gt(b, a)
+end function
+function op_lt_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_gt(b, a)
 end function
 function op_le_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_le(a, b)
 end function
 function op_le_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ge(b, a)
 end function
 function op_le_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ge(b, a)
 end function
 function op_le_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ge(b, a)
 end function
 function op_le_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_ge(b, a)
+end function
+function op_le_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_ge(b, a)
 end function
 function op_gt_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_gt(a, b)
 end function
 function op_gt_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_lt(b, a)
 end function
 function op_gt_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_lt(b, a)
 end function
 function op_gt_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_lt(b, a)
 end function
 function op_gt_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_lt(b, a)
+end function
+function op_gt_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_lt(b, a)
 end function
 function op_ge_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_ge(a, b)
 end function
 function op_ge_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_le(b, a)
 end function
 function op_ge_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_le(b, a)
 end function
 function op_ge_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_le(b, a)
 end function
 function op_ge_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_le(b, a)
+end function
+function op_ge_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_le(b, a)
 end function
 function op_bitwise_and_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_and(a, b)
 end function
 function op_bitwise_and_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_and(b, a)
 end function
 function op_bitwise_and_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_and(b, a)
 end function
 function op_bitwise_and_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_and(b, a)
 end function
 function op_bitwise_and_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_bitwise_and(b, a)
+end function
+function op_bitwise_and_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_bitwise_and(b, a)
 end function
 function op_bitwise_or_0(a, b) result(out)
+  type(dt_tensor) :: out
   type(dt_tensor), intent(in) :: a
   class(*), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_or(a, b)
 end function
 function op_bitwise_or_1(a, b) result(out)
+  type(dt_tensor) :: out
   real(real32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_or(b, a)
 end function
 function op_bitwise_or_2(a, b) result(out)
+  type(dt_tensor) :: out
   real(real64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_or(b, a)
 end function
 function op_bitwise_or_3(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int32), intent(in) :: a
   type(dt_tensor), intent(in) :: b
-  type(dt_tensor) :: out
   out = dt_bitwise_or(b, a)
 end function
 function op_bitwise_or_4(a, b) result(out)
+  type(dt_tensor) :: out
   integer(int64), intent(in) :: a
   type(dt_tensor), intent(in) :: b
+  out = dt_bitwise_or(b, a)
+end function
+function op_bitwise_or_5(a, b) result(out)
   type(dt_tensor) :: out
+  logical, intent(in) :: a
+  type(dt_tensor), intent(in) :: b
   out = dt_bitwise_or(b, a)
 end function
 function op_bitwise_not_0(a) result(out)
-  type(dt_tensor), intent(in) :: a
   type(dt_tensor) :: out
+  type(dt_tensor), intent(in) :: a
   out = dt_bitwise_not(a)
 end function
 ! nn_linear: input @ weight.T + bias over the last dimension. The module.
