@@ -259,7 +259,7 @@ def _(c: Case) -> bool:
         most = log_of_product(given[0])
     elif c.derives("Prod", "Cumprod"):
         most = max(map(log_of_product, operands_within(c)))
-    elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
+    elif re.search(rf"{PRODUCT}|bilinear\(|Bilinear\(|var\(|std\(", c.called):
         most = 2 * math.log(max([1, *map(largest, given)]))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
         most = 2 * math.log(max([1, *map(largest, operands_within(c))]))
