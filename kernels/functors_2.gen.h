@@ -403,13 +403,13 @@ struct erfcx_backward {
   }
 };
 
-// xlog1py: input * log1p(other) if input != 0 or other != other else 0
+// xlog1py: xlog1py(input, other)
 struct xlog1py {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::where(math::logical_or(math::ne(input, T(0)), math::ne(other, other)), input * math::log1p(other), T(0));
+    return math::xlog1py(input, other);
   }
 };
 
@@ -419,7 +419,7 @@ struct xlog1py_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::logical_and(math::eq(input, T(0)), math::le(other, T(-1))), T(0), grad * math::log1p(other));
+    return math::where(math::logical_and(math::eq(input, T(0)), math::le(other, T(-1))), T(0), math::xlog1py(grad, other));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
     return grad * input / (other + T(1));

@@ -43,6 +43,10 @@ template <class T>
 DT_MATH T xlogy(T a, T b) {
   return (a == T(0)) & (b == b) ? T(0) : a * log(b);
 }
+template <class T>
+DT_MATH T xlog1py(T a, T b) {
+  return (a == T(0)) & (b == b) ? T(0) : a * log1p(b);
+}
 
 DT_MATH int32_t fmod(int32_t a, int32_t b) {
   return int_remainder(a, b);

@@ -20,7 +20,7 @@ FUNCTIONS = {
     "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "hypot": 2,
     "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1,
     "maximum": 2, "minimum": 2, "div_trunc": 2, "div_floor": 2, "modulo": 2, "fmod": 2,
-    "signbit": 1, "copysign": 2, "xlogy": 2, "gcd": 2, "lcm": 2,
+    "signbit": 1, "copysign": 2, "xlogy": 2, "xlog1py": 2, "gcd": 2, "lcm": 2,
     "isinf": 1, "isfinite": 1, "left_shift": 2, "right_shift": 2, "zeros_like": 1,
     "erfc": 1, "erfcx": 1, "erfinv": 1, "ndtri": 1, "lgamma": 1, "digamma": 1, "trigamma": 1, "zeta": 2, "bessel_i": 3,
     "bessel": 2, "gamma_part": 3, "orthogonal_polynomial": 3,

@@ -2203,7 +2203,7 @@ static void xlog1py_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& other = g.input[1];
-  if (g.wants[0]) g.out[0] = where(logical_and(eq(input, T(0)), le(other, T(-1))), T(0), grad * log1p(other));
+  if (g.wants[0]) g.out[0] = where(logical_and(eq(input, T(0)), le(other, T(-1))), T(0), xlog1py(grad, other));
   if (g.wants[1]) g.out[1] = grad * input / (other + T(1));
 }
 static constexpr PointwiseRow kXlog1py{

@@ -53,7 +53,7 @@ struct Exact {
   X(minimum, 3)                \
   X(pow, 80)                   \
   X(div_trunc, 8)              \
-  X(copysign, 2) X(atan2, 60) X(hypot, 20) X(xlogy, 28) X(zeta, 1500)
+  X(copysign, 2) X(atan2, 60) X(hypot, 20) X(xlogy, 28) X(xlog1py, 32) X(zeta, 1500)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 

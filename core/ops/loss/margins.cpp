@@ -37,6 +37,7 @@ Tensor before_the_end(const Tensor& targets) {
 // grad times the loss's slope, -target * sigmoid(-target * input). Neither it nor its derivative
 // has a term that overflows.
 Tensor soft_margin_gradient(const Tensor& grad, const Tensor& input, const Tensor& target) {
+  check_constant(target, "soft_margin_loss_backward", "target");
   Tensor out;
   {
     const GradMode no_grad(false);

@@ -21,7 +21,8 @@ Tensor norm_gradient(const Tensor& x, const Tensor& y, const Tensor& g, double p
   const Tensor zero = eq(y, 0);
   if (p == 2) return mul(g, masked_fill(div(x, y), zero, 0));
   if (p > 2 && !std::isinf(p)) {  // in units of the norm, whose powers fit where others do not
-    const Tensor unit = masked_fill(y.detach(), zero, 1), share = div(x, unit);
+    const Tensor unit = masked_fill(y.detach(), logical_or(zero, isinf(y)), 1);
+    const Tensor share = div(x, unit);
     const Tensor scale = masked_fill(div(g, pow(div(y, unit), p - 1)), zero, 0);
     return mul(mul(share, pow(abs(share), p - 2)), scale);
   }

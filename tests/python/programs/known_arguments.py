@@ -147,8 +147,10 @@ def _(c: Case) -> bool:
 # What is converted before it is added up.
 @documented("**Numbers that do not fit**")
 def _(c: Case) -> bool:
-    converted = re.search(r"\b(sum|prod|cumsum|cumprod|nansum)\(.*dtype=t\.u?int", c.statement)
-    beyond = [x for x in c.used if x.is_floating_point() and not fits_in(x, torch.int32)]
+    called = r"\b(?:sum|prod|cumsum|cumprod|nansum)\(.*dtype=t\.(u?int\d+)"
+    converted = re.search(called, c.statement)
+    whole = torch.int64 if converted and converted[1] == "int64" else torch.int32
+    beyond = [x for x in c.used if x.is_floating_point() and not fits_in(x, whole)]
     return c.aspect == "values" and converted is not None and len(beyond) > 0
 
 

@@ -6,7 +6,7 @@ import re
 
 import torch
 
-from .case import Case, documented
+from .case import Case, documented, share_memory
 from .elements import numbers_of
 from .tensors import strides
 
@@ -80,7 +80,8 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     images = [x for x in c.used if x.dim() == 4 and 1 in x.shape]
-    return c.aspect == "strides" and c.uses_returned_gradient and len(images) > 0
+    returned = any(share_memory(x, g) for x in images for g in c.returned)
+    return c.aspect == "strides" and returned
 
 
 @documented("**Memory order**")

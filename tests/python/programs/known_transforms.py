@@ -64,4 +64,6 @@ def _(c: Case) -> bool:
 # A rule of torch.vmap keeps what it made of an operand, which may be written.
 @documented("**`torch.vmap`**")
 def _(c: Case) -> bool:
-    return c.only_theirs_raises(CHANGED) and c.passes(r"t\.vmap")
+    given = c.named(" ".join(re.findall(r"t\.vmap\(.*", c.history)))
+    written = any(x._version for x in given)
+    return written and c.only_theirs_raises(CHANGED) and c.passes(r"t\.vmap")

@@ -361,6 +361,24 @@ x2 = t.tensor([-1.5, -1.0, t.inf, -1.5, 0.5], requires_grad=True)
 x3, x4 = t.autograd.grad(t.special.xlog1py(x1, x2).sum(), [x1, x2], create_graph=True)
 x5, x6 = t.autograd.grad((x3 + x4).nan_to_num(0).sum(), [x1, x2])
 """,
+    "xlog1py of a gradient that is 0, and of one that is wider": """
+x1 = t.tensor([0.5, 0.0, 2.0], dtype=t.float64, requires_grad=True)
+x2 = t.tensor([t.inf, -3.0, 0.3])
+x3, = t.autograd.grad(t.special.xlog1py(x1, x2), x1, t.zeros(3, dtype=t.float64))
+x4, = t.autograd.grad(t.special.xlog1py(x1, x2).sum(), x1, create_graph=True)
+""",
+    "the slope of finite elements in an infinite norm": """
+x1 = t.tensor([[t.inf, 1.0, 0.0], [2.0, -t.inf, t.nan], [3.0, 4.0, 0.0]], requires_grad=True)
+x2 = t.linalg.vector_norm(x1, 3, 1) + t.linalg.vector_norm(x1, 2.5, 1)
+x2.sum().backward()
+""",
+    "a target that came to require grad": """
+x1, x2 = t.tensor([0.5, -1.0], requires_grad=True), t.tensor([1.0, -1.0])
+x3 = t.nn.functional.soft_margin_loss(x1, x2)
+x2.requires_grad_()
+x4, = t.autograd.grad(x3, x1, retain_graph=True)
+x5, = t.autograd.grad(x3, x1, create_graph=True)
+""",
     "the gradient of a norm of layers whose deviation is huge, with a graph": """
 x1 = t.tensor([[0.0, 1e18, 0.0], [3.0, 1e17, -1e18]], requires_grad=True)
 x2 = t.tensor([[1e18, 2e18, 0.0], [1e17, 1.0, -5e18]])

@@ -273,6 +273,43 @@ x1, x2 = t.tensor([0.1, 0.5, 1.5, 3.9]), t.tensor([1.0, 2.0, 3.0, 4.0])
 x3, x4 = t.histogram(x1, 4, range=(0.0, 4.0), weight=t.fault(x2, x2.flip(0)))
 """,
     ),
+    "another rate of LBFGS's second step": (
+        "values",
+        """
+x1 = t.tensor([1.0, -2.0], requires_grad=True)
+x1.pow(4).sum().backward()
+o1 = t.optim.LBFGS([x1], lr=0.1, max_iter=1)
+o1.step(lambda: x1.pow(4).sum())
+x1.pow(4).sum().backward()
+o1.param_groups[0]["lr"] = t.fault(0.1, 0.2)
+o1.step(lambda: x1.pow(4).sum())
+""",
+    ),
+    "a factor is a copy, beside what was mapped": (
+        "raised",
+        """
+x1, x2 = t.tensor([1.0, 2.0], requires_grad=True), t.tensor([3.0, 4.0])
+x3 = t.vmap(lambda a: a * 2)(x1)
+x4 = x3 * t.fault(x2, x2.clone())
+x2 += 1
+x4.sum().backward()
+""",
+    ),
+    "a returned gradient in another order, beside an image": (
+        "strides",
+        """
+x1, x9 = t.ones(2, 3, requires_grad=True), t.ones(1, 1, 2, 3)
+x2, = t.autograd.grad(x1.square().sum(), x1)
+x3 = (x2 + x9.sum()).t().contiguous().t() if t.fault(True, False) else x2 + x9.sum()
+""",
+    ),
+    "a sum of large floats that fit is doubled": (
+        "values",
+        """
+x1 = t.tensor([1e10, 3.0], dtype=t.float64)
+x2 = x1.sum(dtype=t.int64) * t.fault(1, 2)
+""",
+    ),
     "what windows are read as, which nobody wrote": (
         "values",
         "x1 = t.tensor([1.0, 2.0, 3.0]).unfold(0, 2, 1)\nx2 = x1.sin()\nx3 = x1 * t.fault(1, 2)",
