@@ -1,5 +1,6 @@
 #include "core/ops/recurrent/run.h"
 
+#include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
