@@ -537,8 +537,10 @@ def _(c: Case) -> bool:
     writes = re.search(r"\.\w+_\(| [^\s\w]+= ", c.statement) is not None
     operands = {id(x): x for x in c.named(c.statement)}.values()
     pairs = itertools.combinations(operands, 2)
-    apart = any(share_memory(a, b) and not lie_alike(a, b) for a, b in pairs)
-    return c.aspect == "values" and writes and (apart or names_a_hidden_part(c))
+    # By an index, also what lies alike is read elsewhere than where it is written.
+    indexed = re.match(r" *x\d+\[.*\bx\d+.*\] = x\d+$", c.statement) is not None
+    apart = any(share_memory(a, b) and (indexed or not lie_alike(a, b)) for a, b in pairs)
+    return c.aspect == "values" and (writes or indexed) and (apart or names_a_hidden_part(c))
 
 
 def names_a_hidden_part(c: Case) -> bool:

@@ -342,6 +342,13 @@ x2.index_put_((t.tensor([0]),), x4)
 x2.divide_(0, rounding_mode="trunc")
 x2.exp().sum().backward(create_graph=True)
 """,
+    "what is written by an index shares memory with what is read": """
+x1 = t.arange(6)[0::2,]
+x2 = t.unsqueeze(x1, 0)
+x3 = [True]
+x4 = [1, 0, 1]
+x2[x3, x4] = x1
+""",
     "the weight of a norm of nothing is repeated, too": """
 m1 = t.nn.InstanceNorm3d(1, affine=True)
 x2 = t.zeros((1, 0, 0, 0)).requires_grad_()
