@@ -44,7 +44,7 @@ help:
 	@echo "make clang     core, the C API and the kernels compile with clang, as plain C++17"
 	@echo "make sanitize  the C and C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan      the same under ThreadSanitizer"
-	@echo "make gpu       on a machine with a GPU: build, tests and benchmarks (scripts/gpu.sh)"
+	@echo "make gpu       on a machine with a GPU: build and tests, and more (scripts/gpu.sh)"
 	@echo "make programs  random programs in dumbtorch and PyTorch, as long as one likes (ARGS=--help)"
 	@echo "make mutate    corrupt formulas one at a time: the tests must notice"
 	@echo "make generate  rewrite the generated files from capi/schema"

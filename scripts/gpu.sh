@@ -1,6 +1,6 @@
 #!/bin/sh
 # Usage: gpu.sh [STEP...]
-# Everything that is to be seen on a machine with a GPU, in one call of at most ten minutes:
+# Everything that is to be seen on a machine with a GPU, in calls of at most ten minutes:
 #   build      the library, the plugin for all targets, the Python module, the C and C++ tests
 #   ctest      the C and C++ tests, with DT_TEST_DEVICE=cuda
 #   pytest     the op rows, random numbers, tests/python/test_cuda*.py and the example programs
@@ -10,7 +10,7 @@
 #   bench      benchmarks/gpu.py against PyTorch; writes a page for benchmarks/results
 #   sweep      benchmarks/sweep.py on the GPU: all classes over sizes, and the cliffs (SEED)
 #   memcheck, racecheck   compute-sanitizer over the plugin's tests and some op rows (SANITIZE_ROWS)
-# Without arguments: build ctest pytest bench. A step that fails does not stop the next; the last
+# Without arguments: build ctest pytest. A step that fails does not stop the next; the last
 # lines sum up. Nothing is installed: it takes the machine's cmake, ninja, nvcc and python3 (with
 # cffi, pytest and PyTorch; what is missing may lie as wheels in .whl).
 #   OUT=dir        where each step's output goes (default build-gpu/out)
@@ -129,13 +129,13 @@ if [ "${1:-}" = --inside ]; then
   exit
 fi
 nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader | tee "$summary"
-for name in ${*:-build ctest pytest bench}; do
+for name in ${*:-build ctest pytest}; do
   case $name in
     build) step build 270 do_build ;;
     ctest) step ctest 120 do_ctest ;;
     pytest) step pytest 300 do_pytest ;;
     programs) step programs 580 do_programs ;;
-    bench) step bench 240 do_bench ;;
+    bench) step bench 400 do_bench ;;
     sweep) step sweep 300 do_sweep ;;
     memcheck) step memcheck 300 do_memcheck ;;
     racecheck) step racecheck 300 do_racecheck ;;
