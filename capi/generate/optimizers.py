@@ -309,8 +309,8 @@ class _Compiler:
         for line in self.numbers:
             name, value = line.targets[0].id, line.value
             # A float32 number that is changed in place: so is its factor, as PyTorch's is.
-            changed = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult)
-            changed = changed and ast.unparse(value.left) == name
+            changed = name in known and isinstance(value, ast.BinOp)
+            changed = changed and isinstance(value.op, ast.Mult) and ast.unparse(value.left) == name
             value = _Doubles().print(ast.unparse(value.right if changed else value))
             if name in known:
                 sign = "*=" if changed else "="

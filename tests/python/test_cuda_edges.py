@@ -139,6 +139,33 @@ def test_rows_whose_squares_overflow(device, dtype, large, size):
     assert y[1].isnan().all().item()
 
 
+NORMS = {
+    "layer_norm": lambda x: F.layer_norm(x, (3,)),
+    "rms_norm": lambda x: F.rms_norm(x, (3,)),
+    "group_norm": lambda x: F.group_norm(x, 1),
+    "batch_norm": lambda x: F.batch_norm(x.T, None, None, training=True).T,
+}
+
+
+@on_both
+@pytest.mark.parametrize("name", NORMS)
+def test_gradients_with_a_graph_of_rows_whose_deviation_is_huge(device, name):
+    """Its reciprocal has no third power: dx = (g - mean(g) - y mean(g y)) / deviation."""
+    rows, g = (
+        np.array([[0.0, 1.0, 0.0], [3.0, -1.0, 0.5]]),
+        np.array([[1.0, 0.0, 0.0], [0.0, 2.0, 1.0]]),
+    )
+    centered = rows - (0 if name == "rms_norm" else rows.mean(1, keepdims=True))
+    deviation = np.sqrt((centered**2).mean(1, keepdims=True))
+    y = centered / deviation
+    off = 0 if name == "rms_norm" else g.mean(1, keepdims=True)
+    exact = (g - off - y * (g * y).mean(1, keepdims=True)) / deviation
+    x = dt.tensor(rows * 1e18, dtype=dt.float32, device=device, requires_grad=True)
+    arriving = dt.tensor(g, dtype=dt.float32, device=device)
+    (slope,) = dt.autograd.grad(NORMS[name](x), x, arriving, create_graph=True)
+    assert np.allclose(np.array(slope.tolist()) * 1e18, exact, rtol=1e-5, atol=1e-6)
+
+
 # ---- rows and columns of every length, wherever they begin
 
 LENGTHS = [

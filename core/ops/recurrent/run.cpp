@@ -89,10 +89,11 @@ class RunningState {
 };
 
 // The gradients of a sum are one tensor: where both are returned, who writes to one would write to
-// the other.
+// the other. So that of b is a copy.
 Tensor sum_of(const Tensor& a, const Tensor& b) {
   if (!a.defined() || !b.defined()) return a.defined() ? a : b;
-  return a + (needs_graph(b) ? mul(b, 1) : b);
+  return a + record("CloneBackward0", b.detach(), {b},
+                    [](BackwardCall& call) { call.results[0] = clone(call.grad()); });
 }
 
 }  // namespace

@@ -386,12 +386,6 @@ x2.requires_grad_()
 x4, = t.autograd.grad(x3, x1, retain_graph=True)
 x5, = t.autograd.grad(x3, x1, create_graph=True)
 """,
-    "the gradient of a norm of layers whose deviation is huge, with a graph": """
-x1 = t.tensor([[0.0, 1e18, 0.0], [3.0, 1e17, -1e18]], requires_grad=True)
-x2 = t.tensor([[1e18, 2e18, 0.0], [1e17, 1.0, -5e18]])
-x3, = t.autograd.grad(t.nn.functional.layer_norm(x1, (3,)), x1, x2, create_graph=True)
-x4, = t.autograd.grad(t.nn.functional.group_norm(x1[..., None], 1), x1, x2[..., None], create_graph=True)
-""",
     "the product of a row of no bools with a vector of none": """
 x1, x2 = t.zeros((1, 0), dtype=t.bool), t.zeros((0,), dtype=t.bool)
 x3 = x1.inner(x2)
