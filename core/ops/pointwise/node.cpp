@@ -31,17 +31,19 @@ Tensor widened(const Tensor& x) {
 }  // namespace
 
 PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs,
-                             PointwiseAttributes attributes)
+                             PointwiseAttributes attributes, Span<const OperandRef> given)
     : Node(row.node_name),
       row_(row),
       reads_(reads_for(row, inputs)),
       attribute_count_(static_cast<int>(attributes.size())) {
   for (int i = 0; i < row.inputs; ++i) {
     if (!reads_input(i)) continue;
-    if (inputs[i].is_number())
+    if (inputs[i].is_number()) {
       number_input_[i] = inputs[i].number();
-    else
-      input_[i] = Saved::input(inputs[i].tensor());
+      continue;
+    }
+    const bool is_whole = !is_floating(given[i].tensor().dtype());
+    input_[i] = Saved::input((is_whole ? given[i] : inputs[i]).tensor());
   }
   for (int i = 0; i < attribute_count_; ++i) attributes_[i] = attributes[i];
   connect(row.inputs, [&](int i) {
@@ -85,6 +87,12 @@ bool PointwiseNode::passes_grad(int i) const {
   return how == 1 || (how >= 2 && attributes_[how - 2].to_double() == 1);
 }
 
+Tensor PointwiseNode::kept_input(int i, DType dtype) {
+  const Tensor x = input_[i].get(this);
+  const bool is_made_alike = is_narrow(dtype) && !(row_.bool_inputs >> i & 1);
+  return x.defined() && is_made_alike && !is_floating(x.dtype()) ? to_dtype(x, dtype) : x;
+}
+
 void PointwiseNode::by_formula(BackwardCall& call) {
   PointwiseGradient g;
   g.grad = widened(call.grad());
@@ -92,7 +100,7 @@ void PointwiseNode::by_formula(BackwardCall& call) {
   for (int i = 0; i < row_.inputs; ++i) {
     g.wants[i] = call.wants(i) && !passes_grad(i);
     if (!reads_input(i)) continue;
-    g.input[i] = input_[i].defined() ? widened(input_[i].get(this))
+    g.input[i] = input_[i].defined() ? widened(kept_input(i, call.grad().dtype()))
                                      : full({}, number_input_[i], dtype, kCpu);
   }
   g.result = widened(result_.get(this));
@@ -112,7 +120,7 @@ void PointwiseNode::by_kernel(BackwardCall& call) {
     if (!(row_.saves_input >> i & 1)) continue;
     operands[n].is_condition = row_.bool_inputs >> i & 1;
     operands[n].number = number_input_[i];
-    if (reads_input(i)) operands[n].tensor = input_[i].get(this);
+    if (reads_input(i)) operands[n].tensor = kept_input(i, grad.dtype());
     ++n;
   }
   if (row_.saves_result) {
