@@ -41,7 +41,7 @@ def warn_of_sizes(input, target) -> None:
     )
 
 
-def warn_of_old_form(function, are_tensors, factors) -> None:
+def warn_of_old_form(function, are_tensors, factors, stacklevel: int = 4) -> None:
     """PyTorch's warning of a form where factors stand by position; of what writes in place it is the method's."""
     in_place = function.__name__.endswith("_")
     code = function.__code__
@@ -61,7 +61,7 @@ def warn_of_old_form(function, are_tensors, factors) -> None:
         "old form",
         f"This overload of {name} is deprecated:\n\t{name}({old})\n"
         f"Consider using one of the following signatures instead:\n\t{name}({new})",
-        stacklevel=4,
+        stacklevel=stacklevel,
     )
 
 
@@ -69,5 +69,5 @@ def alpha_first(function, input, alpha, other, given, **options):
     """PyTorch's old form add(input, alpha, other), where alpha is not given by name as well."""
     if given != 1:
         raise TypeError(f"{function.__name__}() got multiple values for argument 'alpha'")
-    warn_of_old_form(function, (True, False, True), ("alpha",))
+    warn_of_old_form(function, (True, False, True), ("alpha",), stacklevel=5)
     return function(input, other, alpha=alpha, **options)
