@@ -1,9 +1,10 @@
 """What random programs have found of slopes at NaN, of arguments and of layouts, reduced; the others are in
 test_found.py."""
 
+import dumbtorch
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
 from programs.compare import Settings, compare  # noqa: E402
 
@@ -435,6 +436,32 @@ x2, x3 = x1 // 2.07, x1.div(0.3, rounding_mode="trunc")
 x4 = x1.half().div(0.3, rounding_mode="trunc")
 x1.floor_divide_(1.01)
 """,
+    "numbers beyond the dtype, with a graph": """
+x1 = t.tensor([0.5, 2.0], requires_grad=True)
+x2 = x1 * 1e300 + x1 / 1e300 + 1e300 / x1 + t.xlogy(x1, 1e300) + t.special.xlog1py(1e300, x1)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4 = t.pow(1e300, x1)
+x5, = t.autograd.grad(x4.sum(), x1, create_graph=True)
+""",
+    "pooling by an infinite norm": """
+x1 = t.tensor([[[-3.0, 1.0, 2.0, -2.0]]], requires_grad=True)
+x2 = t.nn.functional.lp_pool1d(x1, t.inf, 2) + t.nn.functional.lp_pool1d(x1, -t.inf, 2)
+x2.backward(t.tensor([[[1.0, 10.0]]]))
+x3 = t.nn.functional.lp_pool2d(x1.detach(), t.inf, (1, 3), ceil_mode=True)
+x4 = t.nn.functional.lp_pool3d(x1.detach()[None], -t.inf, (1, 1, 2), 1)
+m1 = t.nn.LPPool1d(t.inf, 2, stride=1)
+x5 = m1(x1)
+""",
+    "a factor of 16 bits without dimensions": """
+x1 = t.tensor([1.0, 2.5, -7.3, 999.0, 0.0], dtype=t.float16).requires_grad_()
+x2, x3 = t.tensor(70000.0), t.tensor(0.1, dtype=t.float64).requires_grad_()
+x4 = [x1 * x2, x1 / x2, x2 * x1, x1 * x3, x1 // x3, x1.div(x3, rounding_mode="trunc"), x1 + x3, x1 - x3]
+x5, x6 = t.autograd.grad((x1 * x3).sum(), (x1, x3), create_graph=True)
+x7, x8 = t.autograd.grad((x1 / x3).sum(), (x1, x3))
+x9 = x1.detach().mul_(x2).div_(x2)
+x10 = x1.detach() * t.tensor([16777217]) / t.tensor([[70001]])
+x11 = x1.bfloat16() / t.tensor(3.3333333)
+""",
 }
 
 
@@ -442,3 +469,18 @@ x1.floor_divide_(1.01)
 @pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
 def test_found(program):
     assert compare(program, Settings(errors="type")) is None
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+def test_a_derivative_with_a_graph_is_rounded_to_16_bits_once(norm):
+    def slope(library, dtype):
+        x = (
+            library.tensor([[0.001, 0.003, -0.002]], dtype=library.float16)
+            .to(dtype)
+            .requires_grad_()
+        )
+        y = getattr(library.nn.functional, norm)(x, (3,), eps=1e-7)[0, 0]
+        return library.autograd.grad(y, x, create_graph=True)[0].tolist()[0]
+
+    ours, exact = slope(dumbtorch, dumbtorch.float16), slope(torch, torch.float64)
+    assert ours == pytest.approx(exact, rel=torch.finfo(torch.float16).eps)
