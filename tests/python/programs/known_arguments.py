@@ -144,6 +144,19 @@ def _(c: Case) -> bool:
     return any(len(b) > 0 and bool(b.all()) for b in beyond)
 
 
+# A number as an argument, which may be larger than the dtype's.
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    overflows = c.only_theirs_raises(
+        "value cannot be converted to type (float|c10::Half|c10::BFloat16) without"
+    )
+    numbers = [
+        abs(float(n)) for n in re.findall(r"(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?(?!\w)", c.statement)
+    ]
+    floats = [torch.finfo(x.dtype).max for x in c.used if x.is_floating_point()]
+    return overflows and any(n > limit for n in numbers for limit in floats)
+
+
 # What is converted before it is added up.
 @documented("**Numbers that do not fit**")
 def _(c: Case) -> bool:

@@ -16,6 +16,7 @@ from .case import (
     documented,
     graph_of,
     is_derivative,
+    keeps,
 )
 from .elements import (
     all_that_differ,
@@ -74,8 +75,14 @@ def _(c: Case) -> bool:
 @documented("**Ignored rows** of `cross_entropy`")
 def _(c: Case) -> bool:
     losses = [n for x in c.derived for n in graph_of(x) if n.name().startswith("NllLoss")]
-    ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)  # shown without its sign
+    # The index is shown without its sign.
+    ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)
+    ignores = ignores or any(keeps(n, ignored_by_default) for n in losses)
     return ignores and only_theirs_is_nan(c) and may_overflow(c)
+
+
+def ignored_by_default(target: torch.Tensor) -> bool:
+    return not target.is_floating_point() and bool((target == -100).any())
 
 
 @documented("`batch_norm` counts its running statistics as changed")

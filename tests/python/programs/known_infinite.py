@@ -53,6 +53,23 @@ def _(c: Case) -> bool:
     return huge and similar and all_that_differ(c, lambda _, theirs: theirs == 0)
 
 
+# Powers that PyTorch divides by one another vanish or overflow; here they are those of elements in units of the norm.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    norms = [n for x in c.derived for n in graph_of(x) if n.name() in NORMS]
+    lost = any(loses_powers(x, getattr(n, NORMS[n.name()])) for n in norms for x in c.floats)
+    return lost and all_that_differ(c, lambda ours, theirs: ours.isfinite() & ~theirs.isfinite())
+
+
+NORMS = {"DistBackward0": "_saved_p", "LinalgVectorNormBackward0": "_saved_ord"}
+
+
+def loses_powers(x: torch.Tensor, p: float) -> bool:
+    """Whether the dtype does not hold those of all its elements."""
+    powers, limits = x.detach().abs()[x != 0] ** p, torch.finfo(x.dtype)
+    return 2 < p < math.inf and not bool(((powers >= limits.tiny) & (powers <= limits.max)).all())
+
+
 @documented("**Distances of NaN**")
 def _(c: Case) -> bool:
     distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")

@@ -462,6 +462,42 @@ x9 = x1.detach().mul_(x2).div_(x2)
 x10 = x1.detach() * t.tensor([16777217]) / t.tensor([[70001]])
 x11 = x1.bfloat16() / t.tensor(3.3333333)
 """,
+    "powers that vanish": """
+x1, x2 = t.tensor([0.5]), t.tensor([0.0], requires_grad=True)
+x3 = t.dist(x1, x2, p=2147483647)
+x3.backward()
+x4 = t.tensor([0.002, -0.0001], dtype=t.float16).requires_grad_()
+x5 = t.linalg.vector_norm(x4, 3)
+x5.backward()
+""",
+    "a view of nothing, by an index": """
+x1 = t.zeros((2, 0, 2)).requires_grad_()
+with t.set_grad_enabled(False):
+    x2 = x1[:]
+    x3, x4 = t.tensor([0, 0]), t.zeros(2, 2, 2)
+    x2.index_add_(-2, x3, x4)
+""",
+    "a transposed convolution of nothing with more padding than a stride": """
+x1, x2 = t.zeros((0, 3, 2, 2)), t.ones((3, 1, 1, 1))
+x3 = t.conv_transpose2d(x1, x2, output_padding=1)
+""",
+    "a histogram of no float16": """
+x1 = t.zeros((0,), dtype=t.float16)
+x2, x3 = x1.histogram()
+""",
+    "what the factor of a derivative was made of": """
+x1 = t.tensor([0.3], requires_grad=True)
+x2 = t.nn.functional.smooth_l1_loss(x1, x1 * 2)
+x3, = t.autograd.grad(x2.square(), x1, create_graph=True)
+with t.no_grad():
+    x1.sub_(x1)
+x3.backward(inputs=[x2])
+""",
+    "truncated quotients of float16": """
+x1 = t.tensor([0.10223, 2.998, 7.0], dtype=t.float16)
+x2 = x1.div(t.tensor([0.0341, 0.9995, 2.334], dtype=t.float16), rounding_mode="trunc")
+x3 = t.lerp(x1.float(), x1.float(), 1e300)
+""",
 }
 
 
