@@ -88,9 +88,14 @@ void PointwiseNode::by_formula(BackwardCall& call) {
   for (int i = 0; i < row_.inputs; ++i) {
     g.wants[i] = call.wants(i) && !passes_grad(i);
     if (!reads_input(i)) continue;
-    g.input[i] = input_[i].defined()
-                     ? widened(input_[i].get(this))
-                     : full({}, narrowed(number_input_[i], dtype).number(), dtype, kCpu);
+    if (!input_[i].defined()) {
+      g.input[i] = full({}, narrowed(number_input_[i], dtype).number(), dtype, kCpu);
+      continue;
+    }
+    const Tensor x = input_[i].get(this);
+    // An integer has all the digits that the gradient has, as in the kernel.
+    const bool stays = is_floating(x.dtype()) || row_.bool_inputs >> i & 1;
+    g.input[i] = stays ? widened(x) : to_dtype(x, dtype);
   }
   g.result = widened(result_.get(this));
   for (int i = 0; i < attribute_count_; ++i) g.attribute[i] = attributes_[i].to_double();

@@ -498,6 +498,71 @@ x1 = t.tensor([0.10223, 2.998, 7.0], dtype=t.float16)
 x2 = x1.div(t.tensor([0.0341, 0.9995, 2.334], dtype=t.float16), rounding_mode="trunc")
 x3 = t.lerp(x1.float(), x1.float(), 1e300)
 """,
+    "the curve of logaddexp of two dtypes": """
+x1, x2 = t.tensor([10.0], requires_grad=True), t.tensor([-1e5], dtype=t.float64).requires_grad_()
+x3 = t.logaddexp(x1, x2)
+x4, x5 = t.autograd.grad(x3.sum(), (x1, x2), create_graph=True)
+x6, = t.autograd.grad(x4.sum(), x1)
+""",
+    "a Hurwitz zeta of uint8": """
+x1, x2 = t.tensor([0.3, 2.7], requires_grad=True), t.tensor([3, 4], dtype=t.uint8)
+x3 = t.special.zeta(x2, x1)
+x3.sum().backward()
+""",
+    "a Hurwitz zeta of bools": """
+x1, x2 = t.tensor([0.3, 2.7], requires_grad=True), t.tensor([True, False])
+x3 = t.special.zeta(x2, x1)
+x3.sum().backward()
+""",
+    "the curve of a loss at NaN": """
+x1, x2 = t.tensor([0.3, 2.7], requires_grad=True), t.tensor([t.nan, 0.0])
+x3 = t.nn.functional.smooth_l1_loss(x1, x2) + t.nn.functional.huber_loss(x1, x2, delta=0.1)
+x4, = t.autograd.grad(x3, x1, create_graph=True)
+x4.sum().backward()
+""",
+    "a product of zeros, differentiated again": """
+x1, x2 = t.tensor([1.0], requires_grad=True), t.zeros(2, requires_grad=True)
+x3 = t.scatter_reduce(x1, 0, t.tensor([0, 0]), x2, "prod")
+x4, x5 = t.autograd.grad(x3.sum(), (x1, x2), create_graph=True)
+x6, = t.autograd.grad(x5.sum() + x4.sum(), x1)
+""",
+    "numbers of which more dtypes are taken for results": """
+x1 = t.tensor([2.0])
+x2 = t.float_power(x1, 2, out=t.empty(1))
+x3 = t.floor_divide(t.tensor([3]), x1.requires_grad_(), out=t.empty(1))
+""",
+    "a logarithm of integers in a derivative of float64": """
+x1, x2 = t.tensor([3, 5], dtype=t.int32), t.tensor([0.5, 2.0], dtype=t.float64).requires_grad_()
+x3 = t.pow(x1, x2) + t.pow(x1[0], x2)
+x4, = t.autograd.grad(x3.sum(), x2, create_graph=True)
+x5, = t.autograd.grad(x4.sum(), x2)
+""",
+    "a base that float16 does not hold": """
+x1 = t.tensor([3e-06, 50.0, -10.0], dtype=t.float16).requires_grad_()
+x2 = t.pow(70000, x1)
+x2.sum().backward()
+""",
+    "a difference from what float16 does not hold": """
+x1 = t.tensor([t.inf, -0.001], dtype=t.float16)
+x2 = 70000 - x1
+""",
+    "a factor that float32 takes for 0": """
+x1 = t.tensor([1.0, 0.0, -2.0], requires_grad=True)
+x2 = t.xlogy(x1, 1e-300)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+""",
+    "an exponent that float32 takes for 0": """
+x1 = t.tensor([1.0, t.nan], requires_grad=True)
+x2 = x1 ** 1e-300
+x2.sum().backward()
+x3 = t.tensor([2e-20, -1e-21] * 8)
+x4 = t.pow(x3, 1e-46)
+""",
+    "powers of bfloat16 that overflow": """
+x1 = t.tensor([[-0.0, 30.0, -20.0], [30.0, -10.0, 1.0]], dtype=t.bfloat16).requires_grad_()
+x2 = t.linalg.vector_norm(x1, 30, dim=0)
+x2.sum().backward()
+""",
 }
 
 

@@ -86,6 +86,38 @@ with t.no_grad():
 x3.backward(inputs=[t.fault(x1, x2)])
 """,
     ),
+    "a power by a number that the dtype holds": (
+        "values",
+        """
+x1 = t.tensor([2.0, 3.0], dtype=t.float16).requires_grad_()
+x2 = 3e4 ** (x1 * 0)
+x1.register_hook(lambda g: g * t.fault(t.inf, 1))
+x2.sum().backward()
+""",
+    ),
+    "a difference of what the dtype holds": (
+        "values",
+        """
+x1 = t.tensor([t.inf, 1.0], dtype=t.float16)
+x2 = 3e4 - x1 - t.fault(-t.inf, 0)
+""",
+    ),
+    "the curve of a loss of numbers": (
+        "values",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2, = t.autograd.grad(t.nn.functional.smooth_l1_loss(x1, t.zeros(1)), x1, create_graph=True)
+x2.backward(t.fault(t.zeros(1), t.ones(1)))
+""",
+    ),
+    "a slope of zeta by integers": (
+        "values",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.special.zeta(t.tensor([3], dtype=t.uint8), x1)
+x2.backward(t.fault(t.ones(1), t.ones(1) * 2))
+""",
+    ),
     "a number is refused that the dtype holds": (
         "raised",
         """
