@@ -72,7 +72,20 @@ def _(c: Case) -> bool:
     return bool((ours.isfinite() & ~theirs.isfinite()).all())
 
 
-NORMS = {"DistBackward0": "_saved_p", "LinalgVectorNormBackward0": "_saved_ord"}
+NORMS = {
+    "DistBackward0": "_saved_p",
+    "LinalgVectorNormBackward0": "_saved_ord",
+    "RenormBackward0": "_saved_p",
+}
+
+
+# A row that it leaves alone has no curve, whatever its norm's is.
+@documented("**`renorm`**")
+def _(c: Case) -> bool:
+    again = re.search(r"\brenorm_?\(", c.history) is not None and "create_graph=True" in c.history
+    lost = all_that_differ(c, lambda ours, theirs: (ours == 0) & theirs.isnan())
+    alone = any(bool(((x == 0) | x.isnan()).any()) for x in c.floats)
+    return again and alone and is_derivative(c) and lost
 
 
 def loses_powers(x: torch.Tensor, p: float) -> bool:

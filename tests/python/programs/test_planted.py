@@ -86,6 +86,15 @@ with t.no_grad():
 x3.backward(inputs=[t.fault(x1, x2)])
 """,
     ),
+    "the curve of a row that renorm scales": (
+        "values",
+        """
+x1 = t.tensor([[3.0, 4.0]], requires_grad=True)
+x2, = t.autograd.grad(x1.renorm(2, 0, 1.0).sum(), x1, create_graph=True)
+x1.register_hook(lambda g: g * t.fault(t.nan, 0))
+x2.sum().backward()
+""",
+    ),
     "a power by a number that the dtype holds": (
         "values",
         """
