@@ -1,6 +1,7 @@
 #include "core/autograd/fused.h"
 
 #include "core/autograd/engine.h"
+#include "core/autograd/gradients.h"
 
 namespace dt {
 
@@ -10,6 +11,11 @@ std::vector<Tensor> aliases_of(const std::vector<Saved>& inputs, Node* owner) {
     const Tensor x = s.get(owner);
     aliases.push_back(x.defined() ? alias(x) : x);
   }
+  return aliases;
+}
+
+std::vector<Tensor> widened(std::vector<Tensor> aliases) {
+  for (Tensor& x : aliases) x = widened(x);
   return aliases;
 }
 
@@ -26,7 +32,7 @@ std::vector<Tensor> gradients_by(const std::vector<Tensor>& aliases, TensorList 
     const Tensor g = i == 0 ? call.grad() : call.grads[i];
     if (!g.defined() || !outputs[i].requires_grad()) continue;
     reached.push_back(outputs[i]);
-    given.push_back(g);
+    given.push_back(g.dtype() == outputs[i].dtype() ? g : conform(g, OutputInfo(outputs[i])));
   }
   // Outputs that depend on no element of the inputs: the gradients are zero.
   if (reached.empty()) return gradients;

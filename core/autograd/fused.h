@@ -10,6 +10,7 @@ namespace dt {
 
 // What a composition is run on to be differentiated: aliases of the inputs.
 std::vector<Tensor> aliases_of(const std::vector<Saved>& inputs, Node* owner);
+std::vector<Tensor> widened(std::vector<Tensor> aliases);
 // The gradients by the aliases of what was composed from them, one output for each of the node's;
 // undefined where none is wanted.
 std::vector<Tensor> gradients_by(const std::vector<Tensor>& aliases, TensorList outputs,
@@ -22,7 +23,7 @@ template <class Composition>
 void backward_by_composition(BackwardCall& call, const std::vector<Saved>& inputs,
                              const Composition& composition) {
   const std::vector<Tensor> aliases = aliases_of(inputs, call.node);
-  differentiate(call, aliases, composition(aliases));
+  differentiate(call, aliases, composition(widened(aliases)));
 }
 
 // Records `y`, which a fast kernel has computed.

@@ -25,6 +25,10 @@ bool may_add_into(const Tensor& a);
 // sum += grad, in place, whoever sees it.
 void add_into(const Tensor& sum, const Tensor& grad);
 
+// Floats of 16 bits in the dtype that they are computed in: the steps of a derivative do not round
+// to 16 bits, its gradient is rounded where it arrives. What else there is stays as it is.
+Tensor widened(const Tensor& x);
+
 // A copy with these strides.
 Tensor clone_strided(const Tensor& x, const Dims& strides);
 // Writes `part`, or zeros if it is undefined, into `place`, a view.

@@ -30,6 +30,10 @@ Tensor conform(Tensor grad, const OutputInfo& to) {
   return grad;
 }
 
+Tensor widened(const Tensor& x) {
+  return x.defined() && is_narrow(x.dtype()) ? to_dtype(x, info(x.dtype()).compute) : x;
+}
+
 Dims dims_without(const Tensor& x, IntList sizes) {
   const int extra = x.ndim() - static_cast<int>(sizes.size());
   Dims dims;

@@ -1,5 +1,6 @@
 #include "core/ops/pointwise/node.h"
 
+#include "core/autograd/gradients.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise/call.h"
@@ -21,11 +22,6 @@ uint8_t reads_for(const PointwiseRow& row, Span<const OperandRef> inputs) {
 Tensor flat_if(bool flat, uint8_t reads, const BackwardCall& call, const Tensor& gradient) {
   if (!flat) return gradient;
   return reads & kReadsResult ? call.flat_in_result(gradient) : call.flat_in_inputs(gradient);
-}
-
-// The steps of a formula do not round to 16 bits: its gradient is rounded where it arrives.
-Tensor widened(const Tensor& x) {
-  return x.defined() && is_narrow(x.dtype()) ? to_dtype(x, info(x.dtype()).compute) : x;
 }
 
 }  // namespace
@@ -100,8 +96,14 @@ void PointwiseNode::by_formula(BackwardCall& call) {
   for (int i = 0; i < row_.inputs; ++i) {
     g.wants[i] = call.wants(i) && !passes_grad(i);
     if (!reads_input(i)) continue;
-    g.input[i] = input_[i].defined() ? widened(kept_input(i, call.grad().dtype()))
-                                     : full({}, number_input_[i], dtype, kCpu);
+    if (!input_[i].defined()) {
+      g.input[i] = full({}, narrowed(number_input_[i], dtype).number(), dtype, kCpu);
+      continue;
+    }
+    const Tensor x = kept_input(i, call.grad().dtype());
+    // An integer has all the digits that the gradient has, as in the kernel.
+    const bool stays = is_floating(x.dtype()) || row_.bool_inputs >> i & 1;
+    g.input[i] = stays ? widened(x) : to_dtype(x, dtype);
   }
   g.result = widened(result_.get(this));
   for (int i = 0; i < attribute_count_; ++i) g.attribute[i] = attributes_[i].to_double();

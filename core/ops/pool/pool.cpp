@@ -107,9 +107,12 @@ Tensor avg_pool(const char* op, const Tensor& input, const PoolSettings& p, bool
 }
 
 // sign(x) * relu(abs(x)) is what PyTorch writes for "0 where the sum is negative".
-Tensor lp_pool(const Tensor& means, double p, const Dims& size) {
+Tensor lp_pool(const char* op, const Tensor& input, double p, const PoolSettings& settings) {
+  const auto largest = [&](const Tensor& x) { return std::get<0>(max_pool(op, x, settings)); };
+  if (std::isinf(p)) return p > 0 ? largest(abs(input)) : neg(largest(neg(abs(input))));
+  const Tensor means = avg_pool(op, pow(input, p), settings, true, {});
   double count = 1;
-  for (int64_t n : size) count *= static_cast<double>(n);
+  for (int64_t n : settings.size) count *= static_cast<double>(n);
   return pow(mul(mul(sign(means), relu(abs(means))), count), 1 / p);
 }
 
@@ -212,19 +215,19 @@ Tensor avg_pool3d(const Tensor& input, IntList kernel_size, std::optional<IntLis
 Tensor lp_pool1d(const Tensor& input, double norm_type, IntList kernel_size,
                  std::optional<IntList> stride, bool ceil_mode) {
   const PoolSettings p = pool_settings(1, kernel_size, stride, {0}, {1}, ceil_mode);
-  return lp_pool(avg_pool("lp_pool1d", pow(input, norm_type), p, true, {}), norm_type, p.size);
+  return lp_pool("lp_pool1d", input, norm_type, p);
 }
 
 Tensor lp_pool2d(const Tensor& input, double norm_type, IntList kernel_size,
                  std::optional<IntList> stride, bool ceil_mode) {
   const PoolSettings p = pool_settings(2, kernel_size, stride, {0}, {1}, ceil_mode);
-  return lp_pool(avg_pool("lp_pool2d", pow(input, norm_type), p, true, {}), norm_type, p.size);
+  return lp_pool("lp_pool2d", input, norm_type, p);
 }
 
 Tensor lp_pool3d(const Tensor& input, double norm_type, IntList kernel_size,
                  std::optional<IntList> stride, bool ceil_mode) {
   const PoolSettings p = pool_settings(3, kernel_size, stride, {0}, {1}, ceil_mode);
-  return lp_pool(avg_pool("lp_pool3d", pow(input, norm_type), p, true, {}), norm_type, p.size);
+  return lp_pool("lp_pool3d", input, norm_type, p);
 }
 
 Tensor max_unpool1d(const Tensor& input, const Tensor& indices, IntList kernel_size,

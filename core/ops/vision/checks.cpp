@@ -154,7 +154,8 @@ void check_grid_sample(const Tensor& input, const Tensor& grid, bool is_cubic) {
            input.sizes(), " and grid with sizes ", grid.sizes());
   DT_CHECK(!is_cubic || dims == 2, kRuntimeError,
            "grid_sampler(): bicubic interpolation only supports 4D input");
-  DT_CHECK(input.dtype() == grid.dtype(), kRuntimeError, "expected scalar type ",
+  const bool samples = grid.numel() > 0 && input.numel() > 0;
+  DT_CHECK(input.dtype() == grid.dtype() || !samples, kRuntimeError, "expected scalar type ",
            type_word(input.dtype()), " but found ", type_word(grid.dtype()));
   check_floating(input, dims == 2 ? "grid_sampler_2d_cpu_kernel_impl" : "grid_sampler3d_cpu");
 }

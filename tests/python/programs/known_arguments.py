@@ -144,6 +144,62 @@ def _(c: Case) -> bool:
     return any(len(b) > 0 and bool(b.all()) for b in beyond)
 
 
+# Derivatives of further orders by what is multiplied.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"(scatter|index)_reduce\(\): Double backward is unsupported")
+
+
+@documented("**`out=`** is taken")
+def _(c: Case) -> bool:
+    sentence = "the output given to float_power has dtype|all only supports bool tensor for result"
+    return "out=" in c.statement and c.only_theirs_raises(sentence)
+
+
+# PyTorch's has no gradient, and may be written anywhere.
+@documented("**`floor_divide`** has the gradient 0")
+def _(c: Case) -> bool:
+    divides = re.search(r"\bfloor_divide\(.*out=", c.statement) is not None
+    return divides and c.only_ours_raises("don't support automatic differentiation")
+
+
+# A number as an argument, which may be larger than the dtype's.
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    overflows = c.only_theirs_raises(
+        "value cannot be converted to type (float|c10::Half|c10::BFloat16) without"
+    )
+    return overflows and names_number_beyond(c, c.statement)
+
+
+# The same beside a tensor, which PyTorch takes for infinite.
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    lost = all_that_differ(c, lambda ours, theirs: ours.isinf() & theirs.isnan())
+    return lost and names_number_beyond(c, c.statement)
+
+
+# A base, an exponent or a factor that becomes infinite or 0.
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    calls = r"\*\*|\b(pow|xlogy|xlog1py)_?\("
+    by_numbers = "\n".join(s for s in c.history.split("\n") if re.search(calls, s))
+    return only_the_infinite_differs(c) and names_number_beyond(c, by_numbers)
+
+
+def names_number_beyond(c: Case, text: str) -> bool:
+    """Whether a dtype of floats that it names makes one of its numbers infinite or 0."""
+    numbers = [float(n) for n in re.findall(r"(?<![\w.])\d+\.?\d*(?:e[+-]?\d+)?(?!\w)", text)]
+    made = [
+        torch.tensor(n).to(x.dtype)
+        for x in c.named(text)
+        if x.is_floating_point()
+        for n in numbers
+        if n
+    ]
+    return any(bool(n.isinf() or n == 0) for n in made)
+
+
 # What is converted before it is added up.
 @documented("**Numbers that do not fit**")
 def _(c: Case) -> bool:

@@ -16,6 +16,7 @@ from .case import (
     documented,
     graph_of,
     is_derivative,
+    keeps,
 )
 from .elements import (
     all_that_differ,
@@ -74,8 +75,14 @@ def _(c: Case) -> bool:
 @documented("**Ignored rows** of `cross_entropy`")
 def _(c: Case) -> bool:
     losses = [n for x in c.derived for n in graph_of(x) if n.name().startswith("NllLoss")]
-    ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)  # shown without its sign
+    # The index is shown without its sign.
+    ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)
+    ignores = ignores or any(keeps(n, ignored_by_default) for n in losses)
     return ignores and only_theirs_is_nan(c) and may_overflow(c)
+
+
+def ignored_by_default(target: torch.Tensor) -> bool:
+    return not target.is_floating_point() and bool((target == -100).any())
 
 
 @documented("`batch_norm` counts its running statistics as changed")
@@ -292,6 +299,14 @@ def _(c: Case) -> bool:
 # Singular values of what is not finite.
 @documented("**Factorisations**")
 def _(c: Case) -> bool:
+    refused = c.only_ours_raises(
+        "(lu|linalg_\\w+|cholesky\\w*)_cpu\" not implemented for '(Half|BFloat16)'"
+    )
+    return refused and any(x.numel() == 0 for x in c.used)
+
+
+@documented("**Factorisations**")
+def _(c: Case) -> bool:
     refused = c.only_ours_raises("linalg.svd: .*failed to converge because the input matrix")
     return refused and any(bool(x.isinf().any()) for x in c.used)
 
@@ -421,3 +436,14 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     called = re.search(r"\bsolve_triangular\(", c.called) is not None
     return called and c.only_ours_raises("Expected A and B to have the same dtype")
+
+
+@documented("**`ctc_loss`** refuses classes out of range")
+def _(c: Case) -> bool:
+    return c.only_ours_raises(r"ctc_loss: Target -?\d+ is out of bounds")
+
+
+@documented("**Numbers beyond a narrow dtype**")
+def _(c: Case) -> bool:
+    chosen = re.search(r"\bwhere\(", c.called) is not None
+    return chosen and c.only_ours_raises("value cannot be converted to type at::Half without")

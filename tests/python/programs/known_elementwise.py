@@ -21,6 +21,7 @@ from .exact import (
     is_integral,
     is_result_of,
     is_rounding,
+    is_unsigned,
     is_within_noise,
     may_overflow,
     operands_within,
@@ -232,7 +233,8 @@ def _(c: Case) -> bool:
 # Of operands that are far apart.
 @documented("**`logaddexp`** has the second derivative 0")
 def _(c: Case) -> bool:
-    return is_derivative(c) and only_theirs_is_nan(c) and c.derives("Logaddexp")
+    steps = "logaddexp" in c.history and "create_graph=True" in c.history
+    return is_derivative(c) and only_theirs_is_nan(c) and (steps or c.derives("Logaddexp"))
 
 
 # At 0, where PyTorch's second derivative is not that of its first.
@@ -379,3 +381,26 @@ def _(c: Case) -> bool:
 def theirs_alone_is_nan(c: Case) -> torch.Tensor:
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
     return ours.isfinite() & theirs.isnan()
+
+
+# What its first argument is multiplied with is negated as uint8.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    by_floats = converted(c, r"\bzeta\(", is_unsigned, "double()")
+    return c.derives("SpecialZeta") and is_result_of(c, by_floats)
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.derives("SpecialZeta") and c.only_theirs_raises(
+        "Negation, the `-` operator, on a bool"
+    )
+
+
+# At NaN.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    losses = re.search(r"(smooth_l1|huber)_loss\(|(SmoothL1|Huber)Loss", c.history) is not None
+    again = losses and is_derivative(c) and "create_graph=True" in c.history
+    lost = all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
+    return again and lost and any(bool(x.isnan().any()) for x in c.floats)

@@ -9,7 +9,14 @@ import re
 import torch
 
 from .case import Case, documented, graph_of, is_derivative
-from .elements import all_that_differ, differing, only_the_infinite_differs, only_theirs_is_nan
+from .elements import (
+    all_that_differ,
+    beyond_tolerance,
+    differing,
+    numbers_of,
+    only_the_infinite_differs,
+    only_theirs_is_nan,
+)
 from .exact import calls_within, may_overflow, may_overflow_at
 from .tensors import largest
 
@@ -51,6 +58,40 @@ def _(c: Case) -> bool:
     huge = any(x.dtype is torch.float32 and largest(x) >= 1e18 for x in c.floats)
     similar = "cosine_similarity(" in c.statement or c.passes("cosine_similarity")
     return huge and similar and all_that_differ(c, lambda _, theirs: theirs == 0)
+
+
+# Powers that PyTorch divides by one another vanish or overflow; here they are those of elements in units of the norm.
+@documented("**`norm`** adds squares")
+def _(c: Case) -> bool:
+    norms = [n for x in c.derived for n in graph_of(x) if n.name() in NORMS]
+    lost = any(loses_powers(x, getattr(n, NORMS[n.name()])) for n in norms for x in c.floats)
+    if c.aspect != "values" or not lost:
+        return False
+    beyond = beyond_tolerance(c)
+    ours, theirs = (numbers_of(t)[beyond] for t in (c.difference.ours, c.difference.theirs))
+    return bool((ours.isfinite() & ~theirs.isfinite()).all())
+
+
+NORMS = {
+    "DistBackward0": "_saved_p",
+    "LinalgVectorNormBackward0": "_saved_ord",
+    "RenormBackward0": "_saved_p",
+}
+
+
+# A row that it leaves alone has no curve, whatever its norm's is.
+@documented("**`renorm`**")
+def _(c: Case) -> bool:
+    again = re.search(r"\brenorm_?\(", c.history) is not None and "create_graph=True" in c.history
+    lost = all_that_differ(c, lambda ours, theirs: (ours == 0) & theirs.isnan())
+    alone = any(bool(((x == 0) | x.isnan()).any()) for x in c.floats)
+    return again and alone and is_derivative(c) and lost
+
+
+def loses_powers(x: torch.Tensor, p: float) -> bool:
+    """Whether the dtype does not hold those of all its elements."""
+    powers, limits = x.detach().abs()[x != 0] ** p, torch.finfo(x.dtype)
+    return 2 < p < math.inf and not bool(((powers >= limits.tiny) & (powers <= limits.max)).all())
 
 
 @documented("**Distances of NaN**")

@@ -98,3 +98,13 @@ def with_floats(call: re.Match) -> str:
 
 def is_narrow(x: torch.Tensor) -> bool:
     return x.dtype in (torch.float16, torch.bfloat16)
+
+
+# PyTorch rounds the quotient of two tensors before it cuts it to an integer.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    quotients = r"//|\b(floor_divide|div(ide)?_?\(.*rounding_mode=)"
+    of = c.named("\n".join(s for s in c.history.split("\n") if re.search(quotients, s)))
+    return sum(map(is_narrow, of)) > 1 and is_result_of(
+        c, converted(c, quotients, is_narrow, "double()")
+    )

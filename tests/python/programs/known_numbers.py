@@ -463,7 +463,9 @@ def _(c: Case) -> bool:
 
 @documented("**`baddbmm`** by `alpha=0`")
 def _(c: Case) -> bool:
-    return re.search(r"\bbaddbmm_?\(.*alpha=0", c.statement) is not None and only_theirs_is_nan(c)
+    narrow = any(x.dtype in (torch.float16, torch.bfloat16) for x in c.used)
+    products = r"\bb?addb?mm_?\(.*alpha=0\b" if narrow else r"\bbaddbmm_?\(.*alpha=0"
+    return re.search(products, c.statement) is not None and only_theirs_is_nan(c)
 
 
 @documented("**Where PyTorch is wrong**")

@@ -233,6 +233,22 @@ def _(c: Case) -> bool:
     return bool(less) and hidden and not reported(c)
 
 
+# Of a derivative the factor is kept, not what it is made of: seen where backward stops before the op that reads that.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    asked = c.asked or set()
+    beyond = {n for end in asked for n in graph_behind(end)}  # where it does not come
+    changed = [n for n, _ in reported(c) if n not in beyond]
+    again = all(n.name().endswith("BackwardBackward0") and is_scaled(n, asked) for n in changed)
+    return bool(asked) and bool(changed) and again and c.only_theirs_raises(CHANGED)
+
+
+def is_scaled(node: Node, asked: set[Node]) -> bool:
+    """Whether nothing of it is asked for but the gradient by what arrived, its first edge."""
+    others = range(1, len(node.next_functions))
+    return leads(node, 0, asked) and not any(leads(node, edge, asked) for edge in others)
+
+
 # All of it runs in vain: what is asked for is the gradient of what it begins with.
 @documented(KEEPS)
 def _(c: Case) -> bool:

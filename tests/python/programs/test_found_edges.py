@@ -340,6 +340,24 @@ x3 = m1.eval()(x1)
 m1.train()
 x4 = t.nn.Sequential(m1, t.nn.ReLU6())(x1)
 """,
+    "the curve of a row of zeros that renorm leaves alone": """
+x1 = t.zeros(2, 3, requires_grad=True)
+x2, = t.autograd.grad(x1.renorm(2, 0, 1.0).sum(), x1, create_graph=True)
+x3, = t.autograd.grad(x2.sum(), x1)
+""",
+    "a row whose powers vanish in renorm": """
+x1 = t.tensor([[2e-30], [-1e-30]], dtype=t.float64).requires_grad_()
+x2 = x1.renorm(30, -1, 0.0)
+x2.sum().backward()
+""",
+    "infinite products of 16 bits that count for nothing": """
+x1, x2 = t.ones(1, 2, dtype=t.bfloat16), t.tensor([[t.inf], [1.0]], dtype=t.bfloat16)
+x3 = t.addmm(t.ones(1, dtype=t.bfloat16), x1, x2, alpha=0)
+""",
+    "a solution of no float16": """
+x1 = t.zeros(0, 2, 2, dtype=t.float16)
+x2 = t.linalg.solve(x1, x1)
+""",
 }
 
 # What only a part of a predicate's sentence is about, and must be found still.

@@ -1,9 +1,10 @@
 """What random programs have found of slopes at NaN, of arguments and of layouts, reduced; the others are in
 test_found.py."""
 
+import dumbtorch
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
+torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 
 from programs.compare import Settings, compare  # noqa: E402
 
@@ -435,6 +436,133 @@ x2, x3 = x1 // 2.07, x1.div(0.3, rounding_mode="trunc")
 x4 = x1.half().div(0.3, rounding_mode="trunc")
 x1.floor_divide_(1.01)
 """,
+    "numbers beyond the dtype, with a graph": """
+x1 = t.tensor([0.5, 2.0], requires_grad=True)
+x2 = x1 * 1e300 + x1 / 1e300 + 1e300 / x1 + t.xlogy(x1, 1e300) + t.special.xlog1py(1e300, x1)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4 = t.pow(1e300, x1)
+x5, = t.autograd.grad(x4.sum(), x1, create_graph=True)
+""",
+    "pooling by an infinite norm": """
+x1 = t.tensor([[[-3.0, 1.0, 2.0, -2.0]]], requires_grad=True)
+x2 = t.nn.functional.lp_pool1d(x1, t.inf, 2) + t.nn.functional.lp_pool1d(x1, -t.inf, 2)
+x2.backward(t.tensor([[[1.0, 10.0]]]))
+x3 = t.nn.functional.lp_pool2d(x1.detach(), t.inf, (1, 3), ceil_mode=True)
+x4 = t.nn.functional.lp_pool3d(x1.detach()[None], -t.inf, (1, 1, 2), 1)
+m1 = t.nn.LPPool1d(t.inf, 2, stride=1)
+x5 = m1(x1)
+""",
+    "a factor of 16 bits without dimensions": """
+x1 = t.tensor([1.0, 2.5, -7.3, 999.0, 0.0], dtype=t.float16).requires_grad_()
+x2, x3 = t.tensor(70000.0), t.tensor(0.1, dtype=t.float64).requires_grad_()
+x4 = [x1 * x2, x1 / x2, x2 * x1, x1 * x3, x1 // x3, x1.div(x3, rounding_mode="trunc"), x1 + x3, x1 - x3]
+x5, x6 = t.autograd.grad((x1 * x3).sum(), (x1, x3), create_graph=True)
+x7, x8 = t.autograd.grad((x1 / x3).sum(), (x1, x3))
+x9 = x1.detach().mul_(x2).div_(x2)
+x10 = x1.detach() * t.tensor([16777217]) / t.tensor([[70001]])
+x11 = x1.bfloat16() / t.tensor(3.3333333)
+""",
+    "powers that vanish": """
+x1, x2 = t.tensor([0.5]), t.tensor([0.0], requires_grad=True)
+x3 = t.dist(x1, x2, p=2147483647)
+x3.backward()
+x4 = t.tensor([0.002, -0.0001], dtype=t.float16).requires_grad_()
+x5 = t.linalg.vector_norm(x4, 3)
+x5.backward()
+""",
+    "a view of nothing, by an index": """
+x1 = t.zeros((2, 0, 2)).requires_grad_()
+with t.set_grad_enabled(False):
+    x2 = x1[:]
+    x3, x4 = t.tensor([0, 0]), t.zeros(2, 2, 2)
+    x2.index_add_(-2, x3, x4)
+""",
+    "a transposed convolution of nothing with more padding than a stride": """
+x1, x2 = t.zeros((0, 3, 2, 2)), t.ones((3, 1, 1, 1))
+x3 = t.conv_transpose2d(x1, x2, output_padding=1)
+""",
+    "a histogram of no float16": """
+x1 = t.zeros((0,), dtype=t.float16)
+x2, x3 = x1.histogram()
+""",
+    "what the factor of a derivative was made of": """
+x1 = t.tensor([0.3], requires_grad=True)
+x2 = t.nn.functional.smooth_l1_loss(x1, x1 * 2)
+x3, = t.autograd.grad(x2.square(), x1, create_graph=True)
+with t.no_grad():
+    x1.sub_(x1)
+x3.backward(inputs=[x2])
+""",
+    "truncated quotients of float16": """
+x1 = t.tensor([0.10223, 2.998, 7.0], dtype=t.float16)
+x2 = x1.div(t.tensor([0.0341, 0.9995, 2.334], dtype=t.float16), rounding_mode="trunc")
+x3 = t.lerp(x1.float(), x1.float(), 1e300)
+""",
+    "the curve of logaddexp of two dtypes": """
+x1, x2 = t.tensor([10.0], requires_grad=True), t.tensor([-1e5], dtype=t.float64).requires_grad_()
+x3 = t.logaddexp(x1, x2)
+x4, x5 = t.autograd.grad(x3.sum(), (x1, x2), create_graph=True)
+x6, = t.autograd.grad(x4.sum(), x1)
+""",
+    "a Hurwitz zeta of uint8": """
+x1, x2 = t.tensor([0.3, 2.7], requires_grad=True), t.tensor([3, 4], dtype=t.uint8)
+x3 = t.special.zeta(x2, x1)
+x3.sum().backward()
+""",
+    "a Hurwitz zeta of bools": """
+x1, x2 = t.tensor([0.3, 2.7], requires_grad=True), t.tensor([True, False])
+x3 = t.special.zeta(x2, x1)
+x3.sum().backward()
+""",
+    "the curve of a loss at NaN": """
+x1, x2 = t.tensor([0.3, 2.7], requires_grad=True), t.tensor([t.nan, 0.0])
+x3 = t.nn.functional.smooth_l1_loss(x1, x2) + t.nn.functional.huber_loss(x1, x2, delta=0.1)
+x4, = t.autograd.grad(x3, x1, create_graph=True)
+x4.sum().backward()
+""",
+    "a product of zeros, differentiated again": """
+x1, x2 = t.tensor([1.0], requires_grad=True), t.zeros(2, requires_grad=True)
+x3 = t.scatter_reduce(x1, 0, t.tensor([0, 0]), x2, "prod")
+x4, x5 = t.autograd.grad(x3.sum(), (x1, x2), create_graph=True)
+x6, = t.autograd.grad(x5.sum() + x4.sum(), x1)
+""",
+    "numbers of which more dtypes are taken for results": """
+x1 = t.tensor([2.0])
+x2 = t.float_power(x1, 2, out=t.empty(1))
+x3 = t.floor_divide(t.tensor([3]), x1.requires_grad_(), out=t.empty(1))
+""",
+    "a logarithm of integers in a derivative of float64": """
+x1, x2 = t.tensor([3, 5], dtype=t.int32), t.tensor([0.5, 2.0], dtype=t.float64).requires_grad_()
+x3 = t.pow(x1, x2) + t.pow(x1[0], x2)
+x4, = t.autograd.grad(x3.sum(), x2, create_graph=True)
+x5, = t.autograd.grad(x4.sum(), x2)
+""",
+    "a base that float16 does not hold": """
+x1 = t.tensor([3e-06, 50.0, -10.0], dtype=t.float16).requires_grad_()
+x2 = t.pow(70000, x1)
+x2.sum().backward()
+""",
+    "a difference from what float16 does not hold": """
+x1 = t.tensor([t.inf, -0.001], dtype=t.float16)
+x2 = 70000 - x1
+""",
+    "a factor that float32 takes for 0": """
+x1 = t.tensor([1.0, 0.0, -2.0], requires_grad=True)
+x2 = t.xlogy(x1, 1e-300)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+""",
+    "an exponent that float32 takes for 0": """
+x1 = t.tensor([1.0, t.nan], requires_grad=True)
+x2 = x1 ** 1e-300
+x2.sum().backward()
+x3 = t.tensor([2e-20, -1e-21] * 8)
+x4 = t.pow(x3, 1e-46)
+""",
+    "powers of bfloat16 that overflow": """
+x1 = t.tensor([[-0.0, 30.0, -20.0], [30.0, -10.0, 1.0]], dtype=t.bfloat16).requires_grad_()
+x2 = t.linalg.vector_norm(x1, 30, dim=0)
+x2.sum().backward()
+""",
 }
 
 
@@ -442,3 +570,18 @@ x1.floor_divide_(1.01)
 @pytest.mark.parametrize("program", [pytest.param(p, id=name) for name, p in FOUND.items()])
 def test_found(program):
     assert compare(program, Settings(errors="type")) is None
+
+
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+def test_a_derivative_with_a_graph_is_rounded_to_16_bits_once(norm):
+    def slope(library, dtype):
+        x = (
+            library.tensor([[0.001, 0.003, -0.002]], dtype=library.float16)
+            .to(dtype)
+            .requires_grad_()
+        )
+        y = getattr(library.nn.functional, norm)(x, (3,), eps=1e-7)[0, 0]
+        return library.autograd.grad(y, x, create_graph=True)[0].tolist()[0]
+
+    ours, exact = slope(dumbtorch, dumbtorch.float16), slope(torch, torch.float64)
+    assert ours == pytest.approx(exact, rel=torch.finfo(torch.float16).eps)

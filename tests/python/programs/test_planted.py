@@ -16,6 +16,14 @@ def fault(monkeypatch):
 
 
 REFUSED = {
+    "conv_transpose2d: output padding must be smaller than either stride or dilation": (
+        RuntimeError,
+        "x1, x2 = t.ones(1, 1, 4, 4), t.ones(1, 1, 2, 2)\nx3 = t.conv_transpose2d(x1, x2)",
+    ),
+    "histogram: \"histogramdd\" not implemented for 'Half'": (
+        NotImplementedError,
+        "x1 = t.ones(3)\nx2, x3 = x1.histogram(2)",
+    ),
     "index_add: index 1 is out of bounds for dimension 0 with size 2": (
         IndexError,
         "x1, x2 = t.zeros(2), t.tensor([1])\nx3 = x1.index_add(0, x2, t.ones(1))",
@@ -54,6 +62,81 @@ def test_what_is_refused_of_nothing_is_not_refused_of_something(sentence, monkey
 # In each something is as in the program that a rule was made for, and something is wrong here that this rule does not
 # explain: what differs.
 PLANTED = {
+    "the slope of a norm whose powers all fit": (
+        "values",
+        """
+x1 = t.tensor([0.5, 2.0], requires_grad=True)
+x1.register_hook(lambda g: g * t.fault(t.nan, 1))
+x2 = t.dist(x1, t.zeros(2), p=3)
+x2.backward()
+""",
+    ),
+    "a change that nobody notices, of what the op itself reads": (
+        "raised",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.nn.functional.smooth_l1_loss(x1, t.zeros(1))
+x3, = t.autograd.grad(x2.square(), x1, create_graph=True)
+with t.no_grad():
+    x1.sub_(x1)
+x3.backward(inputs=[t.fault(x1, x2)])
+""",
+    ),
+    "the curve of a row that renorm scales": (
+        "values",
+        """
+x1 = t.tensor([[3.0, 4.0]], requires_grad=True)
+x2, = t.autograd.grad(x1.renorm(2, 0, 1.0).sum(), x1, create_graph=True)
+x1.register_hook(lambda g: g * t.fault(t.nan, 0))
+x2.sum().backward()
+""",
+    ),
+    "a power by a number that the dtype holds": (
+        "values",
+        """
+x1 = t.tensor([2.0, 3.0], dtype=t.float16).requires_grad_()
+x2 = 3e4 ** (x1 * 0)
+x1.register_hook(lambda g: g * t.fault(t.inf, 1))
+x2.sum().backward()
+""",
+    ),
+    "a difference of what the dtype holds": (
+        "values",
+        """
+x1 = t.tensor([t.inf, 1.0], dtype=t.float16)
+x2 = 3e4 - x1 - t.fault(-t.inf, 0)
+""",
+    ),
+    "the curve of a loss of numbers": (
+        "values",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2, = t.autograd.grad(t.nn.functional.smooth_l1_loss(x1, t.zeros(1)), x1, create_graph=True)
+x2.backward(t.fault(t.zeros(1), t.ones(1)))
+""",
+    ),
+    "a slope of zeta by integers": (
+        "values",
+        """
+x1 = t.tensor([0.5], requires_grad=True)
+x2 = t.special.zeta(t.tensor([3], dtype=t.uint8), x1)
+x2.backward(t.fault(t.ones(1), t.ones(1) * 2))
+""",
+    ),
+    "a number is refused that the dtype holds": (
+        "raised",
+        """
+x1, number = t.ones(2), t.fault(1e300, 0.5)
+x2 = t.lerp(x1, x1, number)
+""",
+    ),
+    "a quotient of 16 bits is one too large": (
+        "values",
+        """
+x1 = t.tensor([16.5, -15.0], dtype=t.bfloat16)
+x2 = t.fault(x1, x1 + 4).div(x1 / 4, rounding_mode="trunc")
+""",
+    ),
     "a graph is lost, and a tensor that takes no part is empty": (
         "requires_grad",
         """
