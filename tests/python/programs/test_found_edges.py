@@ -8,6 +8,13 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "a grid of another dtype where there is nothing to sample": """
+x1 = t.zeros((1, 0, 1, 1), dtype=t.bfloat16)
+x2 = t.nn.functional.grid_sample(x1, t.tensor([[[[0.0, 0.0]]]], dtype=t.float16))
+x3 = t.tensor([[[[1.5]]]], requires_grad=True)
+x4 = t.nn.functional.grid_sample(x3, t.zeros((1, 0, 0, 2), dtype=t.float64))
+x4.sum().backward()
+""",
     "attention of no values looks at no sizes": """
 x1 = t.tensor([[[0.5]]], requires_grad=True)
 x2 = t.tensor([[[0.25]]], requires_grad=True)
