@@ -9,18 +9,9 @@ namespace {
 
 constexpr int64_t kChunk = 512;
 
-// values[i] = value(start + i). Numbers of 32 bits become floats as vectors.
-template <class T, class Value>
-inline void fill_chunk(T* values, int64_t start, int64_t n, const Value& value) {
-  if (start + n <= INT32_MAX) {
-    const auto first = static_cast<int32_t>(start);
-    for (int32_t i = 0; i < static_cast<int32_t>(n); ++i) values[i] = value(first + i);
-  } else {
-    for (int64_t i = 0; i < n; ++i) values[i] = value(start + i);
-  }
-}
-
-// Fills a 1-d view of any dtype from value(i), which gives a T.
+// Fills a 1-d view of any dtype from value(i), which gives a T. Where that is a float, i is a
+// double: vectors of 64-bit integers become floats one by one, but exact sums of doubles are whole
+// vectors.
 template <class T, class Value>
 void fill(const dt_stream* stream, const dt_view& y, const Value& value) {
   const int64_t n = count(y), bytes = bytes_of(y.dtype);
@@ -34,7 +25,8 @@ void fill(const dt_stream* stream, const dt_view& y, const Value& value) {
       T buffer[kChunk];
       const int64_t start = c * kChunk, m = min(kChunk, n - start);
       T* const values = is_direct ? data<T>(y) + start : buffer;
-      fill_chunk(values, start, m, value);
+      const auto first = static_cast<std::conditional_t<kIsFloating<T>, double, int64_t>>(start);
+      for (int32_t i = 0; i < static_cast<int32_t>(m); ++i) values[i] = value(first + i);
       if (is_direct) continue;
       Tile tile;
       tile.in[0] = values;
@@ -55,12 +47,9 @@ template <class T>
 void linspace_typed(const dt_stream* stream, const dt_view& y, T start, T end) {
   const int64_t n = count(y);
   const T step = n > 1 ? (end - start) / static_cast<T>(n - 1) : T(0);
-  const int64_t half = n == 1 ? 1 : n / 2;
-  fill<T>(stream, y, [=](auto i) {
-    using Index = decltype(i);
-    const auto from_end = static_cast<Index>(static_cast<Index>(n - 1) - i);
-    return i < static_cast<Index>(half) ? start + step * static_cast<T>(i)
-                                        : end - step * static_cast<T>(from_end);
+  const auto last = static_cast<double>(n - 1), half = static_cast<double>(n == 1 ? 1 : n / 2);
+  fill<T>(stream, y, [=](double i) {
+    return i < half ? start + step * static_cast<T>(i) : end - step * static_cast<T>(last - i);
   });
 }
 
@@ -69,7 +58,7 @@ void linspace_typed(const dt_stream* stream, const dt_view& y, T start, T end) {
 int32_t kernels::arange(const dt_stream* stream, const calls::Arange& call) {
   if (is_floating(call.y.dtype)) {
     const double start = call.start, step = call.step;
-    fill<double>(stream, call.y, [=](auto i) { return start + static_cast<double>(i) * step; });
+    fill<double>(stream, call.y, [=](double i) { return start + i * step; });
   } else {
     const int64_t start = call.integer_start, step = call.integer_step;
     fill<int64_t>(stream, call.y, [=](int64_t i) { return start + i * step; });
