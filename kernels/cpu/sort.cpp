@@ -71,22 +71,14 @@ class RowSort {
       }
     });
     Item* const sorted = sort_.run(stream, x.n, range.bits() - shift);
-    if constexpr (std::is_same_v<Item, NarrowItem> && sizeof(T) > sizeof(uint32_t)) {
-      if (shift > 0) {
-        if (!order_alike(stream, x, descending, sorted)) return false;
-        for_each_piece(stream, first, [&](int64_t begin, int64_t end) {
-          for (int64_t i = begin; i < end; ++i) {
-            const int64_t position = sorted[i].position();
-            y.put(i, y.values ? x[position] : T(0), position);
-          }
-        });
-        return true;
-      }
+    const bool is_cut = kCutsKeys && shift > 0;
+    if constexpr (kCutsKeys) {
+      if (is_cut && !order_alike(stream, x, descending, sorted)) return false;
     }
     for_each_piece(stream, first, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const uint64_t key = descending ? high - sorted[i].key() : low + sorted[i].key();
-        put(x, y, i, static_cast<KeyOf<T>>(key), sorted[i]);
+        put(x, y, i, static_cast<KeyOf<T>>(key), is_cut, sorted[i]);
       }
     });
     return true;
@@ -100,6 +92,9 @@ class RowSort {
   }
 
  private:
+  static constexpr bool kCutsKeys = std::is_same_v<Item, NarrowItem> &&
+                                    sizeof(T) > sizeof(typename Item::Key);
+
   // How many bits of keys an item has. Two digits tell nearly all of few keys apart if these are
   // spread evenly, as random ones are: those of a sample fall into all eighths of the range.
   static int key_bits(const Row<T>& x, const KeyRange<T>& range) {
@@ -114,11 +109,12 @@ class RowSort {
     return is_spread ? 2 * digit_bits(x.n) : kItemBits;
   }
 
-  static void put(const Row<T>& x, const RowResult<T>& y, int64_t i, KeyOf<T> key,
+  static void put(const Row<T>& x, const RowResult<T>& y, int64_t i, KeyOf<T> key, bool is_cut,
                   const Item& item) {
     if constexpr (kHasPosition<Item>) {
       const int64_t position = item.position();
-      y.put(i, is_shared<T>(key) && y.values ? x[position] : element_of<T>(key), position);
+      const bool is_known = !is_cut && !is_shared<T>(key);
+      y.put(i, is_known || !y.values ? element_of<T>(key) : x[position], position);
     } else {
       y.put(i, element_of<T>(key), 0);
     }
@@ -127,7 +123,7 @@ class RowSort {
   // Puts items whose keys are alike in the order of their elements. No run of such items is cut.
   static bool order_alike(const dt_stream* stream, const Row<T>& x, bool descending, Item* items) {
     const int64_t pieces = min(kMaxSlices, ceil_div(x.n, kSliceItems));
-    int64_t begin[kMaxSlices + 1], most_moves[kMaxSlices];
+    int64_t begin[kMaxSlices + 1], moves_left[kMaxSlices];
     for (int64_t piece = 0; piece <= pieces; ++piece) {
       int64_t& at = begin[piece] = x.n * piece / pieces;
       while (at > 0 && at < x.n && items[at].key() == items[at - 1].key()) ++at;
@@ -136,10 +132,10 @@ class RowSort {
     parallel_for(stream, pieces, x.n, [&](int64_t piece) {
       Item* const here = items + begin[piece];
       const int64_t n = begin[piece + 1] - begin[piece];
-      most_moves[piece] = kMovesOfItem * n - insert_alike(x, inverted, here, n);
+      moves_left[piece] = kMovesOfItem * n - insert_alike(x, inverted, here, n);
     });
     for (int64_t piece = 0; piece < pieces; ++piece) {
-      if (most_moves[piece] < 0) return false;
+      if (moves_left[piece] < 0) return false;
     }
     return true;
   }
