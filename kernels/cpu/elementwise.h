@@ -62,23 +62,28 @@ struct NarrowFormula {
 bool run_narrow(const dt_stream* stream, const calls::Pointwise& call,
                 const NarrowFormula& formula);
 
-// A formula that has tile functions of 16-bit floats. They calculate with floats, and the operand
-// of a scalar form is one.
-enum { kMaxHalfIn = 2 };
+// A formula that has tile functions of 16-bit floats: of these alone, and where the operands that
+// `numbers` has a bit for are numbers; either may be absent. They calculate with floats, as which
+// numbers come.
+enum { kMaxHalfIn = 3 };
+struct HalfTiles {
+  TileFunction *of_halves, *of_numbers;
+};
 struct HalfFormula {
   int n_in;
+  unsigned numbers;
   int32_t cycles;
-  TileFunction *on_float16[kForms], *on_bfloat16[kForms];
+  HalfTiles on_float16, on_bfloat16;
 };
 
 // Runs a call all of whose operands are of one such dtype, or numbers. False if they are not.
 bool run_halves(const dt_stream* stream, const calls::Pointwise& call, const HalfFormula& formula);
 
 // A row of such a tile; and what calls it for each row, and with whole vectors for elements `done`
-// to n, that a row ends with. Operand `scalar` is a float; -1 if none is.
+// to n, that a row ends with.
 typedef void HalfRow(void* out, const void* const* in, const float* parameters, int64_t n);
-void run_half_rows(HalfRow* row, int n_in, int scalar, const Tile& tile);
-void run_last_halves(HalfRow* row, int n_in, int scalar, void* out, const void* const* in,
+void run_half_rows(HalfRow* row, int n_in, unsigned numbers, const Tile& tile);
+void run_last_halves(HalfRow* row, int n_in, unsigned numbers, void* out, const void* const* in,
                      const float* parameters, int64_t done, int64_t n);
 
 // The tile function that converts from one dtype to another: integers wrap, floating numbers

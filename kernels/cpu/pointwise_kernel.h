@@ -24,14 +24,18 @@ struct bitwise_or;
 struct bitwise_xor;
 struct clamp_max;
 struct clamp_min;
+struct clamp_range;
 struct eq;
 struct ge;
 struct gt;
+struct hardswish;
 struct le;
+struct lerp_element;
 struct lt;
 struct maximum;
 struct minimum;
 struct mul;
+struct multiply_add;
 struct ne;
 struct neg;
 struct reciprocal;
@@ -352,9 +356,17 @@ constexpr bool kHalfVectors = false;
 template <class F>
 constexpr bool kTakesHalves =
     kChangesSign<F> ||
-    (kHalfVectors && is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu,
-                               fn::maximum, fn::minimum, fn::clamp_max, fn::clamp_min, fn::square,
-                               fn::sqrt, fn::rsqrt, fn::reciprocal>);
+    (kHalfVectors &&
+     is_one_of<F, fn::add, fn::sub, fn::rsub, fn::mul, fn::true_divide, fn::relu, fn::maximum,
+               fn::minimum, fn::clamp_max, fn::clamp_min, fn::square, fn::sqrt, fn::rsqrt,
+               fn::reciprocal, fn::hardswish, fn::clamp_range, fn::lerp_element, fn::multiply_add>);
+
+// Which operands may be numbers. There is an op for each order of a tensor and a number.
+template <class F>
+constexpr unsigned kHalfNumbers = F::n_in == 2                          ? 2
+                                  : std::is_same_v<F, fn::clamp_range>  ? 6
+                                  : std::is_same_v<F, fn::lerp_element> ? 4
+                                                                        : 0;
 
 template <class F>
 void run_sign_row(void* out, const void* const* in, const float*, int64_t n) {
@@ -365,7 +377,7 @@ void run_sign_row(void* out, const void* const* in, const float*, int64_t n) {
     y[i] = std::is_same_v<F, fn::neg> ? x[i] ^ 0x8000u : x[i] & 0x7fffu;
 }
 
-template <class F, class Half, int kScalar>
+template <class F, class Half, unsigned kNumbers>
 void run_half_row(void* out, const void* const* in, const float* parameters, int64_t n);
 
 #if defined(__F16C__)
@@ -380,13 +392,13 @@ struct WidenedHalves {
   float values[kHalves];
 };
 
-// Operands are halves, except that the one of the scalar form is a number: a float.
-template <class F, class Half, int kScalar, int... kInput>
+// Operands are halves, except for those that are a number: a float.
+template <class F, class Half, unsigned kNumbers, int... kInput>
 DT_MATH int64_t run_half_vectors(Half* out, const void* const* in, const float* parameters,
                                  int64_t n, std::integer_sequence<int, kInput...>) {
   const auto operand = [in](auto input, int64_t i) {
     constexpr int k = decltype(input)::value;
-    if constexpr (k == kScalar) {
+    if constexpr ((kNumbers >> k & 1) != 0) {
       return WidenedHalves(*static_cast<const float*>(in[k]));
     } else {
       return WidenedHalves(widen_halves(static_cast<const Half*>(in[k]) + i));
@@ -402,36 +414,38 @@ DT_MATH int64_t run_half_vectors(Half* out, const void* const* in, const float* 
   return i;
 }
 
-template <class F, class Half, int kScalar>
+template <class F, class Half, unsigned kNumbers>
 void run_half_row(void* out, const void* const* in, const float* parameters, int64_t n) {
-  const int64_t done = run_half_vectors<F, Half, kScalar>(
+  const int64_t done = run_half_vectors<F, Half, kNumbers>(
       static_cast<Half*>(out), in, parameters, n, std::make_integer_sequence<int, F::n_in>());
   if (done < n)
-    run_last_halves(run_half_row<F, Half, kScalar>, F::n_in, kScalar, out, in, parameters, done, n);
+    run_last_halves(run_half_row<F, Half, kNumbers>, F::n_in, kNumbers, out, in, parameters, done,
+                    n);
 }
 
 #endif
 
-template <class F, class Half, int kScalar>
+template <class F, class Half, unsigned kNumbers>
 constexpr HalfRow* half_row() {
   if constexpr (kChangesSign<F>) {
     return run_sign_row<F>;
   } else {
-    return run_half_row<F, Half, kScalar>;
+    return run_half_row<F, Half, kNumbers>;
   }
 }
 
-template <class F, class Half, int kForm>
+template <class F, class Half, unsigned kNumbers>
 void run_half_tile(const Tile& tile) {
-  constexpr int kScalar = kForm == kSecondScalar ? 1 : -1;
-  run_half_rows(half_row<F, Half, kScalar>(), F::n_in, kScalar, tile);
+  run_half_rows(half_row<F, Half, kNumbers>(), F::n_in, kNumbers, tile);
 }
 
+// Of formulas that hardly anybody calls without numbers there is nothing else.
 template <class F, class Half>
-void set_half_functions(TileFunction** function) {
-  function[kVectors] = run_half_tile<F, Half, kVectors>;
-  // There is an op for each order of a tensor and a number.
-  if constexpr (F::n_in == 2) function[kSecondScalar] = run_half_tile<F, Half, kSecondScalar>;
+constexpr HalfTiles half_tiles() {
+  HalfTiles tiles = {};
+  if constexpr (F::n_in < 3 || kHalfNumbers<F> == 0) tiles.of_halves = run_half_tile<F, Half, 0>;
+  if constexpr (kHalfNumbers<F> != 0) tiles.of_numbers = run_half_tile<F, Half, kHalfNumbers<F>>;
+  return tiles;
 }
 
 template <class F>
@@ -440,8 +454,9 @@ bool run_in_halves(const dt_stream* stream, const calls::Pointwise& call) {
   HalfFormula formula = {};
   formula.n_in = F::n_in;
   formula.cycles = probe<F, 0, float>().operations;
-  set_half_functions<F, Float16>(formula.on_float16);
-  set_half_functions<F, BFloat16>(formula.on_bfloat16);
+  formula.numbers = kHalfNumbers<F>;
+  formula.on_float16 = half_tiles<F, Float16>();
+  formula.on_bfloat16 = half_tiles<F, BFloat16>();
   return run_halves(stream, call, formula);
 }
 

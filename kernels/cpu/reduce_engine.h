@@ -121,6 +121,16 @@ inline void load_squares(double* y, const float* x, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<double>(x[i]) * static_cast<double>(x[i]);
 }
 
+// Floats of 16 bits have no way to doubles that is vector code but by floats.
+DT_NOINLINE inline void load_half_squares(double* y, const char* x, int32_t dtype, int64_t n) {
+  constexpr int64_t kSome = 256;
+  float some[kSome];
+  for (int64_t i = 0; i < n; i += kSome) {
+    load_run(some, x + i * bytes_of(dtype), dtype, 1, min(kSome, n - i));
+    load_squares(y + i, some, min(kSome, n - i));
+  }
+}
+
 // Only norms change elements; they are accumulated in double.
 inline void apply_map(const Job& job, double* x, int64_t n) {
   switch (job.map) {
@@ -277,6 +287,8 @@ class ReduceEngine {
     if constexpr (std::is_same_v<T, double>) {
       if (job_.map == Map::kSquare && holds<float>(x_.dtype) && stride == 1)
         return load_squares(to, reinterpret_cast<const float*>(x), n);
+      if (job_.map == Map::kSquare && is_narrow_float(x_.dtype) && stride == 1)
+        return load_half_squares(to, x, x_.dtype, n);
     }
     load_run(to, x, x_.dtype, stride, n);
     if constexpr (std::is_same_v<T, double>) apply_map(job_, to, n);

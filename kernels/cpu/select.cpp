@@ -11,7 +11,9 @@
 namespace dt::cpu {
 namespace {
 
-constexpr int64_t kShortRow = 256;    // keys that are looked through bit by bit
+// Keys that are looked through bit by bit.
+template <class T>
+constexpr int64_t kShortRow = sizeof(T) < 8 ? 4096 : 256;
 constexpr int64_t kUnsampled = 4096;  // up to here a sample is not worth its while
 constexpr int64_t kMaxSample = 1024;
 constexpr int64_t kMaxPieces = 16;
@@ -57,11 +59,11 @@ class RowSelect {
   RowSelect(Workspace* workspace, const dt_stream* stream, int64_t n, int64_t threads)
       : stream_(stream),
         pieces_(threads <= 1 ? 1 : min(kMaxPieces, 2 * threads)),
-        items_(workspace->take<Item>(n <= kShortRow ? 0 : n)) {}
+        items_(workspace->take<Item>(n <= kShortRow<T> ? 0 : n)) {}
 
   int64_t find(const Row<T>& x, const calls::OrderStatistic& call) {
     const int64_t rank = call.median ? median_of(x, call.skip_nan) : call.rank;
-    if (x.n <= kShortRow) return find_in_short(x, rank);
+    if (x.n <= kShortRow<T>) return find_in_short(x, rank);
     Between<T> range = x.n <= kUnsampled ? Between<T>() : likely_range(x, rank);
     while (true) {
       const int64_t below = gather(x, range);
@@ -100,7 +102,7 @@ class RowSelect {
   }
 
   static int64_t find_in_short(const Row<T>& x, int64_t rank) {
-    KeyOf<T> keys[kShortRow];
+    KeyOf<T> keys[kShortRow<T>];
     for (int64_t i = 0; i < x.n; ++i) keys[i] = key_of(x[i]);
     const KeyOf<T> key = key_at(keys, x.n, rank);
     for (int64_t i = 0; i < x.n; ++i) rank -= keys[i] < key;

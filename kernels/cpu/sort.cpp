@@ -16,6 +16,9 @@ constexpr int64_t kHandful = 16;        // up to so many are few in shorter rows
 constexpr int64_t kHandfulOf = 2;       // where they are up to one in so many
 constexpr int64_t kInsertionSort = 40;  // up to so many, they are kept in order
 constexpr int64_t kTile = 64;
+constexpr int64_t kSpreadSample = 64, kMostSpread = 1 << 18;
+constexpr int64_t kAhead = 16;       // items whose elements are fetched
+constexpr int64_t kMovesOfItem = 4;  // of items with keys alike, before longer keys are sorted
 
 // ---- whole rows
 
@@ -54,23 +57,31 @@ class RowSort {
  public:
   RowSort(Workspace* workspace, int64_t n, int64_t threads) : sort_(workspace, n, threads) {}
 
-  void run(const dt_stream* stream, const Row<T>& x, const KeyRange<T>& range, bool descending,
+  // Keys that are longer than an item's are sorted by their highest bits, and those that share them
+  // by comparing. False, and nothing is put, if there are too many of these.
+  bool run(const dt_stream* stream, const Row<T>& x, const KeyRange<T>& range, bool descending,
            const RowResult<T>& y, int64_t first) {
     const uint64_t low = range.low, high = range.high;
+    const int shift = range.bits() - min(range.bits(), key_bits(x, range));
     Item* items = sort_.items();
     for_each_piece(stream, x.n, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const uint64_t key = key_of<kHasPosition<Item>>(x[i]);
-        items[i] = Item::of(descending ? high - key : key - low, i);
+        items[i] = Item::of((descending ? high - key : key - low) >> shift, i);
       }
     });
-    const Item* sorted = sort_.run(stream, x.n, range.bits());
+    Item* const sorted = sort_.run(stream, x.n, range.bits() - shift);
+    const bool is_cut = kCutsKeys && shift > 0;
+    if constexpr (kCutsKeys) {
+      if (is_cut && !order_alike(stream, x, descending, sorted)) return false;
+    }
     for_each_piece(stream, first, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const uint64_t key = descending ? high - sorted[i].key() : low + sorted[i].key();
-        put(x, y, i, static_cast<KeyOf<T>>(key), sorted[i]);
+        put(x, y, i, static_cast<KeyOf<T>>(key), is_cut, sorted[i]);
       }
     });
+    return true;
   }
 
   template <class Body>
@@ -81,14 +92,83 @@ class RowSort {
   }
 
  private:
-  static void put(const Row<T>& x, const RowResult<T>& y, int64_t i, KeyOf<T> key,
+  static constexpr bool kCutsKeys = std::is_same_v<Item, NarrowItem> &&
+                                    sizeof(T) > sizeof(typename Item::Key);
+
+  // How many bits of keys an item has. Two digits tell nearly all of few keys apart if these are
+  // spread evenly, as random ones are: those of a sample fall into all eighths of the range.
+  static int key_bits(const Row<T>& x, const KeyRange<T>& range) {
+    constexpr int kItemBits = 8 * static_cast<int>(sizeof(typename Item::Key));
+    const int bits = range.bits();
+    if (bits <= kItemBits || x.n > kMostSpread) return kItemBits;
+    int64_t counts[8] = {}, least = kSpreadSample, most = 0;
+    for (int64_t i = 0; i < kSpreadSample; ++i)
+      ++counts[(key_of(x[x.n * i / kSpreadSample]) - range.low) >> (bits - 3)];
+    for (int64_t count : counts) least = min(least, count), most = max(most, count);
+    const bool is_spread = least > 0 && most <= kSpreadSample / 3;
+    return is_spread ? 2 * digit_bits(x.n) : kItemBits;
+  }
+
+  static void put(const Row<T>& x, const RowResult<T>& y, int64_t i, KeyOf<T> key, bool is_cut,
                   const Item& item) {
     if constexpr (kHasPosition<Item>) {
       const int64_t position = item.position();
-      y.put(i, is_shared<T>(key) && y.values ? x[position] : element_of<T>(key), position);
+      const bool is_known = !is_cut && !is_shared<T>(key);
+      y.put(i, is_known || !y.values ? element_of<T>(key) : x[position], position);
     } else {
       y.put(i, element_of<T>(key), 0);
     }
+  }
+
+  // Puts items whose keys are alike in the order of their elements. No run of such items is cut.
+  static bool order_alike(const dt_stream* stream, const Row<T>& x, bool descending, Item* items) {
+    const int64_t pieces = min(kMaxSlices, ceil_div(x.n, kSliceItems));
+    int64_t begin[kMaxSlices + 1], moves_left[kMaxSlices];
+    for (int64_t piece = 0; piece <= pieces; ++piece) {
+      int64_t& at = begin[piece] = x.n * piece / pieces;
+      while (at > 0 && at < x.n && items[at].key() == items[at - 1].key()) ++at;
+    }
+    const KeyOf<T> inverted = descending ? kLargestKey<T> : KeyOf<T>(0);
+    parallel_for(stream, pieces, x.n, [&](int64_t piece) {
+      Item* const here = items + begin[piece];
+      const int64_t n = begin[piece + 1] - begin[piece];
+      moves_left[piece] = kMovesOfItem * n - insert_alike(x, inverted, here, n);
+    });
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      if (moves_left[piece] < 0) return false;
+    }
+    return true;
+  }
+
+  // The number of moves, or one that is larger than allowed.
+  static int64_t insert_alike(const Row<T>& x, KeyOf<T> inverted, Item* items, int64_t n) {
+    const auto whole = [&](const Item& item) {
+      return static_cast<KeyOf<T>>(key_of(x[item.position()]) ^ inverted);
+    };
+    int64_t moves = 0;
+    bool is_alike = false;
+    KeyOf<T> largest = 0;  // of those that are alike, until here
+    for (int64_t i = 1; i < n && moves <= kMovesOfItem * n; ++i) {
+      const Item item = items[i];
+      const bool was_alike = is_alike;
+      is_alike = item.key() == items[i - 1].key();
+      if (!is_alike) continue;
+      if (!was_alike) largest = whole(items[i - 1]);
+      __builtin_prefetch(&x.data[items[min(i + kAhead, n - 1)].position() * x.stride]);
+      const KeyOf<T> key = whole(item);
+      if (key >= largest) {
+        largest = key;
+        continue;
+      }
+      int64_t place = i;
+      for (; place > 0 && item.key() == items[place - 1].key() && key < whole(items[place - 1]);
+           --place) {
+        items[place] = items[place - 1];
+      }
+      items[place] = item;
+      moves += i - place;
+    }
+    return moves;
   }
 
   RadixSort<Item> sort_;
@@ -409,22 +489,25 @@ class SortRows {
         TopOfRow<T, WideItem>(&memory, rows_, threads()).run(stream_, x, call_.descending, y);
       }
     } else if (call_.indices) {
-      sort_whole<true, NarrowItem, WideItem>(&memory, x, y);
+      sort_whole<true, NarrowItem, WideItem>(memory, x, y);
     } else {
-      sort_whole<false, BareItem<uint32_t, uint32_t>, BareItem<uint64_t, uint64_t>>(&memory, x, y);
+      sort_whole<false, BareItem<uint32_t, uint32_t>, BareItem<uint64_t, uint64_t>>(memory, x, y);
     }
   }
 
   template <bool kMergeZeros, class Narrow, class Wide>
-  void sort_whole(Workspace* memory, const Row<T>& x, const RowResult<T>& y) const {
+  void sort_whole(const Workspace& memory, const Row<T>& x, const RowResult<T>& y) const {
     const KeyRange<T> range = find_range<kMergeZeros>(x);
-    if (range.bits() <= 32 && has_narrow_positions()) {
-      RowSort<T, Narrow>(memory, x.n, threads())
-          .run(stream_, x, range, call_.descending, y, rows_.first);
-    } else {
-      RowSort<T, Wide>(memory, x.n, threads())
-          .run(stream_, x, range, call_.descending, y, rows_.first);
-    }
+    const bool fits = range.bits() <= 32 || kHasPosition<Narrow>;
+    if (fits && has_narrow_positions() && sort_as<Narrow>(memory, x, range, y)) return;
+    sort_as<Wide>(memory, x, range, y);
+  }
+
+  template <class Item>
+  bool sort_as(Workspace memory, const Row<T>& x, const KeyRange<T>& range,
+               const RowResult<T>& y) const {
+    return RowSort<T, Item>(&memory, x.n, threads())
+        .run(stream_, x, range, call_.descending, y, rows_.first);
   }
 
   template <bool kMergeZeros>

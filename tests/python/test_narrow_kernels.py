@@ -204,3 +204,36 @@ def test_bernoulli_counts_half_a_step():
     dt.manual_seed(1)
     share = dt.bernoulli(dt.full((n,), p, dtype=dt.bfloat16)).float().mean().item()
     assert abs(share - p) < 5 * (p * (1 - p) / n) ** 0.5 < 2.0**-9
+
+
+FORMULAS = {
+    "hardswish": lambda t, x, y, z: t.nn.functional.hardswish(x),
+    "clamp": lambda t, x, y, z: x.clamp(-1.75, 0.5),
+    "clamp by tensors": lambda t, x, y, z: t.clamp(x, y, z),
+    "relu6": lambda t, x, y, z: t.nn.functional.relu6(x),
+    "lerp": lambda t, x, y, z: t.lerp(x, y, 0.25),
+    "lerp from the end": lambda t, x, y, z: t.lerp(x, y, 0.75),
+    "lerp by tensors": lambda t, x, y, z: t.lerp(x, y, (z > 0).to(z.dtype) * 0.5),
+    "addcmul": lambda t, x, y, z: t.addcmul(x, y, z, value=0.5),
+    "norm": lambda t, x, y, z: t.linalg.vector_norm(x, dim=-1),
+    "norm of columns": lambda t, x, y, z: t.linalg.vector_norm(x, dim=0),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize(
+    "shape", [(1, 1), (3, 7), (2, 8), (5, 17), (2, 777), (1, 4099), (3, 11)], ids=str
+)
+@pytest.mark.parametrize("name", FORMULAS)
+def test_formulas(name, shape, dtype):
+    """Of what is dense, of every second column, of rows turned round, and of one row for all."""
+    rows, n = shape
+    ours, theirs = given(dtype, 3, rows, 2 * n)
+    for layout in (
+        lambda x: x[..., :n].clone(),
+        lambda x: x[..., ::2],
+        lambda x: x.transpose(1, 2),
+        lambda x: x[:, :1, :n].expand(3, rows, n),
+    ):
+        got, want = (FORMULAS[name](t, *layout(x)) for t, x in ((dt, ours), (torch, theirs)))
+        assert got.double().tolist() == rounded(want, dtype)

@@ -4,7 +4,7 @@ import dumbtorch as dt
 import numpy as np
 import pytest
 
-LENGTHS = [2, 9, 16, 17, 100, 500, 1000, 1023, 1024, 2000, 5000, 70_000]
+LENGTHS = [2, 9, 16, 17, 100, 250, 500, 1000, 1024, 2000, 2047, 2048, 5000, 70_000, 270_001]
 
 
 def numbers(kind, n):
@@ -48,7 +48,7 @@ def rows_with_ties(dtype, rows, n):
 DTYPES = ["float32", "float64", "float16", "int64", "int32", "int16", "int8", "uint8"]
 
 
-@pytest.mark.parametrize("n", [513, 1000, 4097, 5503, 11_003, 22_007, 45_001, 70_000])
+@pytest.mark.parametrize("n", [513, 1000, 4096, 4097, 5503, 11_003, 22_007, 45_001, 70_000])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("rows", [1, 7, 150])
 def test_what_comes_first_and_statistics(dtype, rows, n):

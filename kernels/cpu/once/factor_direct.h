@@ -13,14 +13,35 @@ inline int64_t terms_for(int64_t n) {
   return n <= kSmall ? 0 : half_of(n);
 }
 
-// t @ x = x, of what is not worth calls.
+// t @ x = x, of a lower triangle t with a number of rows that the compiler knows.
+template <class T, int kRows>
+void solve_rows(Strided<const T> t, bool unit, Strided<T> x, int64_t cols) {
+  for (int64_t j = 0; j < cols; ++j) {
+    T y[kRows];
+#pragma GCC unroll 4
+    for (int i = 0; i < kRows; ++i) {
+      T sum = x.at(i, j);
+#pragma GCC unroll 4
+      for (int k = 0; k < i; ++k) sum -= t.at(i, k) * y[k];
+      x.at(i, j) = y[i] = unit ? sum : sum / t.at(i, i);
+    }
+  }
+}
+
+// The same of what is not worth calls. An upper triangle is a lower one from its end.
 template <class T>
 void solve_few(Strided<const T> t, bool upper, bool unit, Strided<T> x, int64_t n, int64_t cols) {
-  const int64_t begin = upper ? n - 1 : 0, step = upper ? -1 : 1;
+  if (upper && n > 0) {
+    t = {&t.at(n - 1, n - 1), -t.row, -t.col};
+    x = {&x.at(n - 1, 0), -x.row, x.col};
+  }
+  if (n == 2) return solve_rows<T, 2>(t, unit, x, cols);
+  if (n == 3) return solve_rows<T, 3>(t, unit, x, cols);
+  if (n == 4) return solve_rows<T, 4>(t, unit, x, cols);
   for (int64_t j = 0; j < cols; ++j) {
-    for (int64_t count = 0, i = begin; count < n; ++count, i += step) {
+    for (int64_t i = 0; i < n; ++i) {
       T sum = x.at(i, j);
-      for (int64_t k = begin; k != i; k += step) sum -= t.at(i, k) * x.at(k, j);
+      for (int64_t k = 0; k < i; ++k) sum -= t.at(i, k) * x.at(k, j);
       x.at(i, j) = unit ? sum : sum / t.at(i, i);
     }
   }
