@@ -77,11 +77,15 @@ if(NOT DEFINED CACHE{DT_CCACHE})
   find_program(DT_CCACHE ccache)
   mark_as_advanced(DT_CCACHE)
 endif()
-# What one checkout has compiled serves another: ccache takes paths relative to the checkout. A
-# precompiled header holds for one checkout: objects that were made with it serve no other.
+# What one checkout has compiled serves another: ccache takes paths relative to the checkout, and
+# keeps precompiled headers too, so that all have the same bytes. What a file includes it learns
+# from the compiler, and so preprocesses nothing first.
 if(DT_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${DT_CCACHE})
+  set(launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_DEPEND=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${DT_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
 endif()

@@ -9,38 +9,39 @@
 namespace dt::cpu {
 namespace {
 
-// What a chunk of kBlocks blocks is made into: 256 numbers of 32 random bits, or 128 of 64.
-constexpr int64_t kWords = 4 * kBlocks, kWideWords = 2 * kBlocks;
+// Random numbers of 32 or 64 bits that a chunk of kBlocks blocks is made into.
+template <class Bits>
+constexpr int64_t kPerChunk = 16 * kBlocks / sizeof(Bits);
 constexpr int64_t kChunksPerTask = 64;
 
-// Calls body(words, start, n) for consecutive runs of n <= per_chunk elements.
-template <class Call, class Body>
-inline void for_each_chunk(const dt_stream* stream, const Call& call, int64_t per_chunk,
-                           int64_t cycles, const Body& body) {
-  const uint64_t seed = data<uint64_t>(call.state)[0];
+// Calls body(bits, start, n) for consecutive runs of n <= kPerChunk elements.
+template <class Bits, Order kOrder = Order::kElements, class Call, class Body>
+inline void for_each_chunk(const dt_stream* stream, const Call& call, int64_t cycles,
+                           const Body& body) {
+  constexpr int64_t kElements = kPerChunk<Bits>;
+  const RoundKeys keys(data<uint64_t>(call.state)[0]);
   const uint64_t offset = data<uint64_t>(call.state)[1] + static_cast<uint64_t>(call.advance);
   const int64_t n = count(call.y);
-  const int64_t chunks = ceil_div(n, per_chunk);
+  const int64_t chunks = ceil_div(n, kElements);
   const int64_t tasks = worth_threads(stream, n * cycles) ? ceil_div(chunks, kChunksPerTask) : 1;
   const auto run = [&](int64_t task) {
-    Words words = {};
+    alignas(64) Bits bits[kElements] = {};
     for (int64_t c = chunks * task / tasks; c < chunks * (task + 1) / tasks; ++c) {
-      const int64_t elements = min(per_chunk, n - c * per_chunk);
-      make_words(words, offset + static_cast<uint64_t>(c * kBlocks), seed,
-                 ceil_div(elements * kBlocks, per_chunk));
-      body(words, c * per_chunk, elements);
+      const int64_t elements = min(kElements, n - c * kElements);
+      make_bits<kOrder>(bits, offset + static_cast<uint64_t>(c * kBlocks), keys,
+                        ceil_div(elements * kBlocks, kElements));
+      body(bits, c * kElements, elements);
     }
   };
   parallel_for(stream, tasks, run);
 }
 
-// The unsigned type of a random number, and how many of them a chunk holds.
-template <class Bits>
-constexpr int64_t kPerChunk = sizeof(Bits) == 4 ? kWords : kWideWords;
-
-template <class T>
-inline void put_run(T* y, const T* values, int64_t n) {
-  __builtin_memcpy(y, values, static_cast<size_t>(n) * sizeof(T));
+// Has make(values) write kAll values at once, of which n are wanted at y.
+template <int64_t kAll, class T, class Make>
+inline void put_run(T* y, int64_t n, const Make& make) {
+  T values[kAll];
+  make(n < kAll ? values : y);
+  if (n < kAll) __builtin_memcpy(y, values, static_cast<size_t>(n) * sizeof(T));
 }
 
 // ---- uniform
@@ -49,36 +50,29 @@ template <class T, class Bits>
 void draw(const dt_stream* stream, const calls::Uniform& call) {
   const T low = static_cast<T>(call.low), range = static_cast<T>(call.high - call.low);
   T* y = data<T>(call.y);
-  const auto body = [=](const Words& words, int64_t start, int64_t n) {
-    Bits bits[kPerChunk<Bits>];
-    T values[kPerChunk<Bits>];
-    words.in_order(bits);
-    for (int64_t i = 0; i < kPerChunk<Bits>; ++i)
-      values[i] = low + range * philox::uniform(bits[i]);
-    put_run(y + start, values, n);
+  const auto body = [=](const Bits* bits, int64_t start, int64_t n) {
+    put_run<kPerChunk<Bits>>(y + start, n, [=](T* values) {
+      DT_INDEPENDENT
+      for (int64_t i = 0; i < kPerChunk<Bits>; ++i)
+        values[i] = low + range * philox::uniform(bits[i]);
+    });
   };
-  for_each_chunk(stream, call, kPerChunk<Bits>, 4, body);
+  for_each_chunk<Bits>(stream, call, 4, body);
 }
 
 // ---- normal
 
-// Of the blocks from `first` on, which are as many as make_words makes at once.
-inline void normal_values(float* y, const Words& words, int64_t first, float mean, float std) {
-  for (int64_t i = first; i < first + kBlocksAtOnce; ++i) {
-    const philox::Pair<float> a = philox::normal(words.word[0][i], words.word[1][i]);
-    const philox::Pair<float> b = philox::normal(words.word[2][i], words.word[3][i]);
-    y[4 * i] = mean + std * a.first;
-    y[4 * i + 1] = mean + std * a.second;
-    y[4 * i + 2] = mean + std * b.first;
-    y[4 * i + 3] = mean + std * b.second;
-  }
-}
-
-inline void normal_values(double* y, const Words& words, int64_t first, double mean, double std) {
-  for (int64_t i = first; i < first + kBlocksAtOnce; ++i) {
-    const philox::Pair<double> z = philox::normal(words.wide(0, i), words.wide(1, i));
-    y[2 * i] = mean + std * z.first;
-    y[2 * i + 1] = mean + std * z.second;
+// At least n values.
+template <class T, class Bits>
+inline void normal_values(T* y, const Bits* bits, int64_t n, T mean, T std) {
+  constexpr int64_t kPairs = kPerChunk<Bits> / kBlocks * kBlocksAtOnce / 2;
+  const Bits *even = bits, *odd = bits + kPerChunk<Bits> / 2;
+  for (; n > 0; n -= 2 * kPairs, y += 2 * kPairs, even += kPairs, odd += kPairs) {
+    for (int64_t i = 0; i < kPairs; ++i) {
+      const philox::Pair<T> z = philox::normal(even[i], odd[i]);
+      y[2 * i] = mean + std * z.first;
+      y[2 * i + 1] = mean + std * z.second;
+    }
   }
 }
 
@@ -86,13 +80,11 @@ template <class T, class Bits>
 void draw(const dt_stream* stream, const calls::Normal& call) {
   const T mean = static_cast<T>(call.mean), std = static_cast<T>(call.std);
   T* y = data<T>(call.y);
-  const auto body = [=](const Words& words, int64_t start, int64_t n) {
-    T values[kPerChunk<Bits>];
-    for (int64_t first = 0; first * kPerChunk<Bits> < n * kBlocks; first += kBlocksAtOnce)
-      normal_values(values, words, first, mean, std);
-    put_run(y + start, values, n);
+  const auto body = [=](const Bits* bits, int64_t start, int64_t n) {
+    put_run<kPerChunk<Bits>>(y + start, n,
+                             [=](T* values) { normal_values(values, bits, n, mean, std); });
   };
-  for_each_chunk(stream, call, kPerChunk<Bits>, 8, body);
+  for_each_chunk<Bits, Order::kApart>(stream, call, 8, body);
 }
 
 // ---- integers, in any dtype
@@ -103,10 +95,8 @@ void integers(const dt_stream* stream, const Call& call, const Value& value) {
   const dt_view& y = call.y;
   TileFunction* const convert = conversion(dtype_of<T>, y.dtype);
   const int64_t bytes = bytes_of(y.dtype);
-  const auto body = [&](const Words& words, int64_t start, int64_t n) {
-    Bits bits[kPerChunk<Bits>];
+  const auto body = [&](const Bits* bits, int64_t start, int64_t n) {
     T values[kPerChunk<Bits>];
-    words.in_order(bits);
     for (int64_t i = 0; i < kPerChunk<Bits>; ++i) values[i] = value(bits[i]);
     Tile tile;
     tile.rows = 1;
@@ -115,7 +105,7 @@ void integers(const dt_stream* stream, const Call& call, const Value& value) {
     tile.out = static_cast<char*>(y.data) + start * bytes;
     convert(tile);
   };
-  for_each_chunk(stream, call, kPerChunk<Bits>, 6, body);
+  for_each_chunk<Bits>(stream, call, 6, body);
 }
 
 // ---- dropout
@@ -127,9 +117,7 @@ void draw(const dt_stream* stream, const calls::Dropout& call) {
   const T scale = static_cast<T>(p < 1 ? 1 / (1 - p) : 0);
   const T* x = data<T>(call.x);
   T* y = data<T>(call.y);
-  const auto body = [=](const Words& words, int64_t start, int64_t n) {
-    uint32_t bits[kWords];
-    words.in_order(bits);
+  const auto body = [=](const uint32_t* bits, int64_t start, int64_t n) {
     const T* from = x + start;
     T* to = y + start;
     DT_INDEPENDENT
@@ -138,7 +126,7 @@ void draw(const dt_stream* stream, const calls::Dropout& call) {
       to[i] = static_cast<int32_t>(bits[i] >> 8) >= limit ? kept : T(0);
     }
   };
-  for_each_chunk(stream, call, kWords, 4, body);
+  for_each_chunk<uint32_t>(stream, call, 4, body);
 }
 
 template <class Call>

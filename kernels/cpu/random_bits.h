@@ -1,4 +1,4 @@
-// Philox blocks in vectors: the words of many consecutive counters at once.
+// Philox blocks in vectors: those of many consecutive counters at once.
 #pragma once
 
 #include "kernels/cpu/lanes.h"
@@ -8,34 +8,6 @@ namespace dt::cpu {
 namespace {
 
 constexpr int kBlocks = 64;
-
-// word[w][i] is word w of the block of counter `first` + i.
-struct Words {
-  alignas(64) uint32_t word[4][kBlocks];
-
-  // Words 2 half and 2 half + 1 of block i as one number of 64 bits.
-  DT_MATH uint64_t wide(int half, int64_t i) const {
-    return word[2 * half][i] | static_cast<uint64_t>(word[2 * half + 1][i]) << 32;
-  }
-
-  // The words in the order of the elements that they make. Written out, because the compiler turns
-  // four stores in a row into shuffles, but not a loop over them.
-  void in_order(uint32_t (&y)[4 * kBlocks]) const {
-    for (int i = 0; i < kBlocks; ++i) {
-      y[4 * i] = word[0][i];
-      y[4 * i + 1] = word[1][i];
-      y[4 * i + 2] = word[2][i];
-      y[4 * i + 3] = word[3][i];
-    }
-  }
-
-  void in_order(uint64_t (&y)[2 * kBlocks]) const {
-    for (int i = 0; i < kBlocks; ++i) {
-      y[2 * i] = wide(0, i);
-      y[2 * i + 1] = wide(1, i);
-    }
-  }
-};
 
 using Lanes64 = Vector<uint64_t>;
 
@@ -58,38 +30,78 @@ inline Lanes64 multiply_low_halves(Lanes64 a, uint32_t m) {
 #endif
 }
 
-// Blocks are made so many at a time, each word by word in 64-bit lanes: what is above a word's 32
-// bits is never looked at.
-constexpr int kBlocksAtOnce = 16;
-static_assert(kBlocks % kBlocksAtOnce == 0, "words are made in whole steps");
+// The key of each round, in every lane.
+struct RoundKeys {
+  explicit RoundKeys(uint64_t key) {
+    uint32_t low = static_cast<uint32_t>(key), high = static_cast<uint32_t>(key >> 32);
+    for (int round = 0; round < philox::kRounds; ++round) {
+      first[round] = Lanes64{} + low;
+      second[round] = Lanes64{} + high;
+      low += philox::kWeyl0;
+      high += philox::kWeyl1;
+    }
+  }
 
-// The words of `blocks` blocks, and of some more; the others keep what they have.
-inline void make_words(Words& out, uint64_t first, uint64_t key, int64_t blocks = kBlocks) {
-  constexpr int kLanes = kVectorBytes / 8;
-  alignas(64) uint64_t state[4][kBlocksAtOnce];
-  for (int64_t begin = 0; begin < blocks; begin += kBlocksAtOnce, first += kBlocksAtOnce) {
-    for (int i = 0; i < kBlocksAtOnce; ++i) state[0][i] = first + static_cast<uint64_t>(i);
-    for (int i = 0; i < kBlocksAtOnce; i += kLanes) {
-      Lanes64 c0 = load(&state[0][i]), c1 = c0 >> 32, c2 = {}, c3 = {};
-      uint32_t k0 = static_cast<uint32_t>(key), k1 = static_cast<uint32_t>(key >> 32);
+  Lanes64 first[philox::kRounds], second[philox::kRounds];
+};
+
+// One part of the lanes of a and b in turns.
+template <int kPart, size_t... kLane>
+inline Lanes64 interleave(Lanes64 a, Lanes64 b, std::index_sequence<kLane...>) {
+  constexpr int kLanes = sizeof...(kLane);
+  return __builtin_shufflevector(a, b, (kPart * kLanes + kLane) / 2 + kLane % 2 * kLanes...);
+}
+
+// The words in the lower halves of a and b, side by side.
+inline Lanes64 side_by_side(Lanes64 a, Lanes64 b) {
+  return (a & 0xffffffffu) | b << 32;
+}
+
+// How the bits of elements lie: in order, or those of even elements before those of odd ones, for
+// numbers that are made in pairs.
+enum class Order { kElements, kApart };
+
+// Puts the words of blocks, one in the lower half of each lane, among the bits of n elements, of
+// which those of the first block begin at `begin`.
+template <Order kOrder, class Bits, size_t n>
+inline void put_blocks(Bits (&out)[n], int64_t begin, Lanes64 a, Lanes64 b, Lanes64 c, Lanes64 d) {
+  if constexpr (kOrder == Order::kApart) {
+    constexpr bool kWide = sizeof(Bits) == 8;
+    const Lanes64 even = side_by_side(a, kWide ? b : c), odd = side_by_side(kWide ? c : b, d);
+    __builtin_memcpy(out + begin / 2, &even, sizeof(even));
+    __builtin_memcpy(out + n / 2 + begin / 2, &odd, sizeof(odd));
+  } else {
+    constexpr std::make_index_sequence<kVectorBytes / 8> kLanes;
+    const Lanes64 ab = side_by_side(a, b), cd = side_by_side(c, d);
+    const Lanes64 blocks[] = {interleave<0>(ab, cd, kLanes), interleave<1>(ab, cd, kLanes)};
+    __builtin_memcpy(out + begin, blocks, sizeof(blocks));
+  }
+}
+
+// Blocks are made so many at a time.
+constexpr int kBlocksAtOnce = 16;
+static_assert(kBlocks % kBlocksAtOnce == 0, "blocks are made in whole steps");
+
+// The bits of `blocks` blocks, and of some more; the others keep what they have. In 64-bit lanes of
+// which what is above a word's 32 bits is never looked at.
+template <Order kOrder, class Bits, size_t n>
+inline void make_bits(Bits (&out)[n], uint64_t first, const RoundKeys& keys, int64_t blocks) {
+  constexpr int kLanes = kVectorBytes / 8, kPerBlock = n / kBlocks;
+  uint64_t counts[kLanes];
+  for (int i = 0; i < kLanes; ++i) counts[i] = static_cast<uint64_t>(i);
+  const Lanes64 count = load(counts);
+  for (int64_t begin = 0; begin < blocks; begin += kBlocksAtOnce) {
+    for (int64_t i = begin; i < begin + kBlocksAtOnce; i += kLanes) {
+      Lanes64 c0 = count + (first + static_cast<uint64_t>(i)), c1 = c0 >> 32, c2 = {}, c3 = {};
       for (int round = 0; round < philox::kRounds; ++round) {
         const Lanes64 p0 = multiply_low_halves(c0, philox::kMultiplier0);
         const Lanes64 p1 = multiply_low_halves(c2, philox::kMultiplier1);
-        c0 = (p1 >> 32) ^ c1 ^ static_cast<uint64_t>(k0);
-        c2 = (p0 >> 32) ^ c3 ^ static_cast<uint64_t>(k1);
+        c0 = (p1 >> 32) ^ c1 ^ keys.first[round];
+        c2 = (p0 >> 32) ^ c3 ^ keys.second[round];
         c1 = p1;
         c3 = p0;
-        k0 += philox::kWeyl0;
-        k1 += philox::kWeyl1;
       }
-      store(&state[0][i], c0);
-      store(&state[1][i], c1);
-      store(&state[2][i], c2);
-      store(&state[3][i], c3);
-    }
-    for (int w = 0; w < 4; ++w) {
-      for (int i = 0; i < kBlocksAtOnce; ++i)
-        out.word[w][begin + i] = static_cast<uint32_t>(state[w][i]);
+      put_blocks<kOrder>(out, kPerBlock * i, c0, c1, c2, c3);
     }
   }
 }
