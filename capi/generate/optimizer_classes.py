@@ -201,22 +201,33 @@ def _number(value) -> str:
 
 
 def _python_row(o: Optimizer) -> list[str]:
-    states = [
-        f'("{s.name}", {bool(s.number)}, lambda g: {_of_group(o, s.when or "true")}, '
-        f"lambda g: {_of_group(o, s.number or s.fill or '0')}),"
+    kept = [
+        f'"{s.name}" if {_of_group(o, s.when)} else None' if s.when else f'"{s.name}"'
         for s in o.states
     ]
-    lines = [
+    return [
         "    _row = Row(",
         f'        "{o.snake}",',
-        "        lambda g: (",
-        *(f"            {_of_group(o, s.name)}," for s in o.settings),
-        "        ),",
-        "        (" + ("" if states else "),"),
+        *_lines_of_group([_of_group(o, s.name) for s in o.settings]),
+        f"        states={_tuple(s.name for s in o.states)},",
+        f"        numbers={_tuple(s.name for s in o.states if s.number)},",
+        *_lines_of_group(kept, "kept="),
+        *_lines_of_group([_of_group(o, s.number or s.fill or "0") for s in o.states], "initial="),
+        f"        reads_first={o.reads_first},",
+        "    )",
     ]
-    lines += [f"            {s}" for s in states]
-    lines += ["        ),"] if states else []
-    return [*lines, f"        reads_first={o.reads_first},", "    )"]
+
+
+def _tuple(names) -> str:
+    names = [f'"{name}"' for name in names]
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _lines_of_group(values: list[str], name: str = "") -> list[str]:
+    """A function of a parameter group `g` that gives the values of these expressions."""
+    if not values:
+        return [f"        {name}lambda g: (),"]
+    return [f"        {name}lambda g: (", *(f"            {v}," for v in values), "        ),"]
 
 
 def _of_group(o: Optimizer, source: str) -> str:

@@ -84,9 +84,9 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
-from ._tensor_type import TensorBase, into
+from ._tensor_type import TensorBase, into, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
-from ._warning import warn_of_sizes
+from ._warning import alpha_first, warn_of_sizes
 """
 
 # Enums whose values are objects in Python; the others are strings.
@@ -146,6 +146,8 @@ def signature(c: Call, with_out: bool) -> str:
             star = True
         missing = "=MISSING" if a.name in left_out else ""
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else missing))
+        if a.name == "other" and has_old_form(c.function):
+            parts.append("old=None")
     if is_factory(c.function):
         parts += ["layout=None", "pin_memory=False"]
     others = numpy_names(c.function)
@@ -202,6 +204,11 @@ def function(c: Call, method: bool = False) -> str:
     if any(a.name == "size_average" for a in f.python_args):
         lines += [INDENT + line for line in old_reduction("reduction")]
     before, after = _result(c, call)
+    if has_old_form(f):
+        lines += [
+            f"{INDENT}if old is not None:",
+            f"{INDENT * 2}return alpha_first({name}, input, other, old, alpha{', out=out' * has_out(c)})",
+        ]
     lines += [INDENT + line for line in _out(c)] if has_out(c) else []
     lines.append(f"{INDENT}try:")
     lines += [INDENT * 2 + line for line in [*_SAME_SIZES * f.same_sizes, *body, *before]]
@@ -221,8 +228,14 @@ def function(c: Call, method: bool = False) -> str:
     return "\n".join(lines)
 
 
+def has_old_form(f: Function) -> bool:
+    """Whether PyTorch still takes `f(input, alpha, other)`. It is an argument of the function itself since no wrapper
+    around what is called most is free."""
+    return f.name.rstrip("_") in ("add", "sub")
+
+
 _SAME_SIZES = [
-    "if input.shape != target.shape:",
+    "if not same_shape(input, target):",
     f"{INDENT}warn_of_sizes(input, target)",
 ]
 

@@ -25,18 +25,16 @@ Dims output_strides(const PointwiseRow& row, Span<const OperandRef> inputs, cons
   return elementwise_strides(sizes, {tensors, inputs.size() - alone});
 }
 
-}  // namespace
-
-Tensor pointwise(const PointwiseRow& row, Span<const OperandRef> inputs,
-                 PointwiseAttributes attributes) {
-  check_tensor_among(inputs);
+// `given` are the inputs before those of narrow dtypes were made alike.
+Tensor computed(const PointwiseRow& row, Span<const OperandRef> inputs,
+                PointwiseAttributes attributes, Span<const OperandRef> given) {
   const DType common = common_dtype(row, inputs, attributes);
   if (is_narrow(common) || row.bool_inputs) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
     const bool changed = is_narrow(common) ? narrow_operands(row, inputs, common, 0, narrow)
                                            : meet_in_logic(row, inputs, narrow);
     const OperandRef refs[] = {narrow[0], narrow[1], narrow[2]};
-    if (changed) return pointwise(row, {refs, row.inputs}, attributes);
+    if (changed) return computed(row, {refs, row.inputs}, attributes, given);
   }
   const Dims sizes = common_sizes(inputs);
   const DType dtype = row.bool_out ? kMaskDType : common;
@@ -44,7 +42,7 @@ Tensor pointwise(const PointwiseRow& row, Span<const OperandRef> inputs,
       make_empty_strided(sizes, output_strides(row, inputs, sizes), dtype, common_device(inputs));
   call_forward(row, inputs, y, common, attributes);
   if (must_record(row, inputs, dtype)) {
-    auto* node = new PointwiseNode(row, inputs, attributes);
+    auto* node = new PointwiseNode(row, inputs, attributes, given);
     const Ref<Node> owner = Ref<Node>::adopt(node);
     node->save_result(y);
     node->outputs.resize(1);
@@ -54,15 +52,15 @@ Tensor pointwise(const PointwiseRow& row, Span<const OperandRef> inputs,
   return y;
 }
 
-void pointwise_(const PointwiseRow& row, Span<const OperandRef> inputs,
-                PointwiseAttributes attributes) {
+void write(const PointwiseRow& row, Span<const OperandRef> inputs, PointwiseAttributes attributes,
+           Span<const OperandRef> given) {
   const Tensor& self = inputs[0].tensor();
   const DType common = common_dtype(row, inputs, attributes);
   if (is_narrow(common)) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};
     const bool changed = narrow_operands(row, inputs, common, 1, narrow);
     const OperandRef refs[] = {narrow[0], narrow[1], narrow[2]};
-    if (changed) return pointwise_(row, {refs, row.inputs}, attributes);
+    if (changed) return write(row, {refs, row.inputs}, attributes, given);
   }
   const DType dtype = row.bool_out ? kMaskDType : common;
   const Dims sizes = common_sizes(inputs);
@@ -73,7 +71,7 @@ void pointwise_(const PointwiseRow& row, Span<const OperandRef> inputs,
   Ref<Node> owner;
   PointwiseNode* node = nullptr;
   if (recorded) {
-    node = new PointwiseNode(row, inputs, attributes);
+    node = new PointwiseNode(row, inputs, attributes, given);
     owner = Ref<Node>::adopt(node);
     for (int i = 0; i < row.inputs; ++i) {
       const bool overwritten = !inputs[i].is_number() && inputs[i].tensor().is_same(self);
@@ -83,6 +81,19 @@ void pointwise_(const PointwiseRow& row, Span<const OperandRef> inputs,
   call_forward(row, inputs, self, common, attributes);
   finish_inplace(self, owner);
   if (node) node->save_result(self);
+}
+
+}  // namespace
+
+Tensor pointwise(const PointwiseRow& row, Span<const OperandRef> inputs,
+                 PointwiseAttributes attributes) {
+  check_tensor_among(inputs);
+  return computed(row, inputs, attributes, inputs);
+}
+
+void pointwise_(const PointwiseRow& row, Span<const OperandRef> inputs,
+                PointwiseAttributes attributes) {
+  write(row, inputs, attributes, inputs);
 }
 
 }  // namespace dt

@@ -45,6 +45,7 @@ static PyObject* get_general;     /* (x, index) -> x[index] */
 static PyObject* put_general;     /* (x, index, value): x[index] = value */
 static PyObject* compute_for;     /* (out, function, args, options) -> what is to be in out */
 static PyObject* finish_out;      /* (out, function, results) -> out, with the results in it */
+static PyObject* general_scalar;  /* (x) -> what read_scalar gives of it */
 
 /* ---- objects and errors */
 
@@ -262,6 +263,8 @@ static PyObject* slot_compare(PyObject* a, PyObject* b, int operation) {
 #include "indexing.h"
 #include "memory_type.h"
 #include "number_lists.h"
+#include "operands.h"
+#include "optimizer_step.h"
 #include "out.h"
 
 /* ---- DLPack: a capsule owns the managed tensor until a consumer renames it */
@@ -369,9 +372,9 @@ static PyObject* install(PyObject* module, PyObject* args) {
   PyObject* type;
   (void)module;
   if (tensor_type) return PyErr_Format(PyExc_RuntimeError, "install: called twice");
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
-                        &methods, &device_at, &get_general, &put_general, &compute_for,
-                        &finish_out))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
+                        &methods, &device_at, &get_general, &put_general, &compute_for, &finish_out,
+                        &general_scalar))
     return NULL;
   Py_INCREF(args); /* and with it all that is in it */
   tensor_type = (PyTypeObject*)type;
@@ -486,6 +489,14 @@ static PyMethodDef kFunctions[] = {
     {"wrap_or", FAST(wrap_or),
      "wrap_or(handle, tensor): the tensor if the handle is its, or wrap."},
     {"adopt", adopt, METH_VARARGS, "adopt(type, handle): wrap for a type derived from Tensor."},
+    {"read_scalar", scalar_parts, METH_O, "read_scalar(x): (kind, i, f) of a number."},
+    {"read_operand", operand_parts, METH_O,
+     "read_operand(x): (handle, kind, i, f) of a tensor or a number."},
+    {"same_shape", FAST(same_shape), "same_shape(a, b): whether two tensors have the same sizes."},
+    {"optimizer_step", FAST(optimizer_step),
+     "optimizer_step(name, params, first, state, kept, settings, unless): see its file."},
+    {"rate_device", rate_device, METH_O,
+     "rate_device(params): the GPU of the first that steps on one, or None."},
     {"from_lists", FAST(from_lists), "from_lists(data, float_dtype): a Tensor, None if not plain."},
     {"to_lists", FAST(to_lists), "to_lists(tensor, code): its elements as nested lists."},
     {"memory_of", FAST(memory_of), "memory_of(tensor, code): its elements as a buffer."},

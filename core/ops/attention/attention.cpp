@@ -7,6 +7,7 @@
 #include "core/autograd/fused.h"
 #include "core/ops/attention.gen.h"
 #include "core/ops/attention/checks.h"
+#include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
@@ -58,6 +59,7 @@ Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& m
   Tensor scores = matmul(to_dtype(q, wide) * factor, transpose(to_dtype(k, wide), -2, -1));
   Bias bias;
   if (mask.defined()) {
+    check_written_sizes(scores, broadcast_sizes(scores.sizes(), mask.sizes()));
     bias = bias_of(mask, wide);
     scores = scores + bias.added;
   }
@@ -257,12 +259,22 @@ Tensor fused_attention(const std::vector<Tensor>& in, const AttentionSettings& o
                 });
 }
 
+// Without rows, or values, PyTorch looks at no size: it is 0, with a gradient of 0 for each
+// operand.
+Tensor attention_of_nothing(const Tensor& q, const Tensor& k, const Tensor& v) {
+  Dims sizes = q.sizes();
+  sizes[q.ndim() - 1] = v.size(-1);
+  return new_zeros(q, sizes) + (sum(q) + sum(k) + sum(v)) * 0;
+}
+
 }  // namespace
 
 Tensor scaled_dot_product_attention(const Tensor& query, const Tensor& key, const Tensor& value,
                                     const Tensor& attn_mask, double dropout_p, bool is_causal,
                                     std::optional<double> scale, bool enable_gqa) {
-  check_attention(query, key, value, attn_mask, dropout_p, is_causal);
+  check_attention(query, key, value, attn_mask, is_causal);
+  if (query.size(-2) == 0 || value.numel() == 0) return attention_of_nothing(query, key, value);
+  check_weights(query, dropout_p);
   if (enable_gqa) check_grouped_heads(query, key, value);
   const double factor = scale ? *scale : 1 / std::sqrt(static_cast<double>(query.size(-1)));
   const AttentionSettings settings = {factor, dropout_p, is_causal, enable_gqa};

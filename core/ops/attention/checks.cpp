@@ -8,7 +8,7 @@
 namespace dt {
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                     const Tensor& mask, double dropout_p, bool is_causal) {
+                     const Tensor& mask, bool is_causal) {
   DT_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), kRuntimeError,
            "Expected query, key, and value to have the same dtype, but got query.dtype: ",
            c_type_word(query.dtype()), " key.dtype: ", c_type_word(key.dtype()),
@@ -16,10 +16,6 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
   DT_CHECK(query.ndim() >= 2 && key.ndim() >= 2 && value.ndim() >= 2, kRuntimeError,
            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
            query.ndim(), " key.dim: ", key.ndim(), " and value.dim: ", value.ndim(), " instead.");
-  DT_CHECK(is_floating(query.dtype()), kRuntimeError, "expected scalar type Float but found ",
-           type_word(query.dtype()));
-  DT_CHECK(dropout_p >= 0 && dropout_p <= 1, kRuntimeError,
-           "dropout probability has to be between 0 and 1, but got ", dropout_p);
   if (!mask.defined()) return;
   const DType t = mask.dtype();
   DT_CHECK(is_bool(t) || t == kDTypeOf<float> || t == query.dtype(), kRuntimeError,
@@ -27,6 +23,13 @@ void check_attention(const Tensor& query, const Tensor& key, const Tensor& value
            "attn_mask.dtype: ",
            c_type_word(t), " and  query.dtype: ", c_type_word(query.dtype()), " instead.");
   DT_CHECK(!is_causal, kRuntimeError, "Explicit attn_mask should not be set when is_causal=True");
+}
+
+void check_weights(const Tensor& query, double dropout_p) {
+  DT_CHECK(is_floating(query.dtype()), kRuntimeError, "expected scalar type Float but found ",
+           type_word(query.dtype()));
+  DT_CHECK(dropout_p >= 0 && dropout_p <= 1, kRuntimeError,
+           "dropout probability has to be between 0 and 1, but got ", dropout_p);
 }
 
 void check_grouped_heads(const Tensor& query, const Tensor& key, const Tensor& value) {

@@ -6,7 +6,9 @@
 namespace dt {
 
 void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
-                     const Tensor& mask, double dropout_p, bool is_causal);
+                     const Tensor& mask, bool is_causal);
+// Of what has weights: a softmax, and perhaps its dropout.
+void check_weights(const Tensor& query, double dropout_p);
 // Of enable_gqa: heads of keys and values divide those of queries.
 void check_grouped_heads(const Tensor& query, const Tensor& key, const Tensor& value);
 

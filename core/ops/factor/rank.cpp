@@ -253,8 +253,8 @@ Tensor linalg_cond(const Tensor& A, const std::optional<Scalar>& p) {
   const bool is_spectral = std::abs(order) == 2;
   DT_CHECK(is_spectral || std::abs(order) == 1 || std::isinf(order), kRuntimeError,
            "linalg.cond got an invalid norm type: ", order);
-  if (!is_spectral) check_inverted(A, text(order));
   if (A.numel() == 0) return zeros(batch_of(A), A.dtype(), A.device());
+  if (!is_spectral) check_inverted(A, text(order));
   if (is_spectral) {
     const Tensor s = linalg_svdvals(A);
     const Tensor largest = narrow(s, -1, 0, 1), smallest = narrow(s, -1, s.size(-1) - 1, 1);

@@ -203,11 +203,6 @@ void check_class_targets(const Tensor& target) {
            "expected target dtype to be Long or Byte, but got ", type_word(target.dtype()));
 }
 
-void check_has_classes(const Tensor& input) {
-  DT_CHECK(input.size(1) > 0, kRuntimeError, "Expected input with at least one class, got ",
-           input.sizes());
-}
-
 void check_probability_targets(int64_t ignore_index) {
   DT_CHECK(ignore_index < 0, kRuntimeError,
            "ignore_index is not supported for floating point target");

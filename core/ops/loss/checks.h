@@ -40,7 +40,6 @@ void check_class_dim(const Tensor& input);
 // Class targets are [N, d1, ...].
 void check_target_sizes(const Tensor& input, const Tensor& target);
 void check_class_targets(const Tensor& target);
-void check_has_classes(const Tensor& input);
 void check_probability_targets(int64_t ignore_index);
 // Of the losses of class targets. Those of probabilities are plain ops, which promote the weight
 // and have a gradient of it.

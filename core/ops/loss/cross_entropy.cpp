@@ -173,7 +173,8 @@ Tensor class_logits(const Tensor& input) {
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
                                 Reduction reduction, DType dtype) {
   check_target_sizes(input, target);
-  check_has_classes(input);
+  if (input.size(1) == 0)  // no logits to look at: there are no rows, or no target is a class
+    return nll_loss(input, target, loss.weight, loss.ignore_index, reduction);
   const Tensor x = class_logits(input);
   const Dims rows = x.ndim() == 3 ? Dims{x.size(0), x.size(2)} : Dims{target.numel()};
   const Tensor flat = contiguous(reshape(class_targets(target), rows));

@@ -114,10 +114,8 @@ Tensor fake_quantize_per_channel_affine(const Tensor& input, const Tensor& scale
   need(scale.numel() == input.size(d),
        "dimensions of scale and zero-point are not consistent with input tensor");
   const bool looks = whole && input.device() == kCpu;
-  check_bounds(
-      bounds,
-      !looks ||
-          item(all(logical_and(ge(zero_point, quant_min), le(zero_point, quant_max)))).to_bool());
+  check_bounds(bounds, !looks || (item(min(zero_point)).to_int64() >= quant_min &&
+                                  item(max(zero_point)).to_int64() <= quant_max));
   need(axis >= 0, "`axis` must be between 0 and number of dimensions of input");
   check_floating(input, "fake_quantize_channel_cachemask_cpu_type_handling");
   check_constant(scale, "fake_quantize_per_channel_affine_cachemask", "scale");

@@ -4,6 +4,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise/call.h"
+#include "core/ops/pointwise/rules.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -27,17 +28,19 @@ Tensor flat_if(bool flat, uint8_t reads, const BackwardCall& call, const Tensor&
 }  // namespace
 
 PointwiseNode::PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs,
-                             PointwiseAttributes attributes)
+                             PointwiseAttributes attributes, Span<const OperandRef> given)
     : Node(row.node_name),
       row_(row),
       reads_(reads_for(row, inputs)),
       attribute_count_(static_cast<int>(attributes.size())) {
   for (int i = 0; i < row.inputs; ++i) {
     if (!reads_input(i)) continue;
-    if (inputs[i].is_number())
+    if (inputs[i].is_number()) {
       number_input_[i] = inputs[i].number();
-    else
-      input_[i] = Saved::input(inputs[i].tensor());
+      continue;
+    }
+    const bool is_whole = !is_floating(given[i].tensor().dtype());
+    input_[i] = Saved::input((is_whole ? given[i] : inputs[i]).tensor());
   }
   for (int i = 0; i < attribute_count_; ++i) attributes_[i] = attributes[i];
   connect(row.inputs, [&](int i) {
@@ -81,6 +84,13 @@ bool PointwiseNode::passes_grad(int i) const {
   return how == 1 || (how >= 2 && attributes_[how - 2].to_double() == 1);
 }
 
+Tensor PointwiseNode::kept_input(int i, DType dtype) {
+  const Tensor x = input_[i].get(this);
+  if (!x.defined() || !is_narrow(dtype) || is_floating(x.dtype())) return x;
+  const bool stays = row_.bool_inputs >> i & 1 || keeps_digits(row_, x, i, dtype);
+  return stays ? x : to_dtype(x, dtype);
+}
+
 void PointwiseNode::by_formula(BackwardCall& call) {
   PointwiseGradient g;
   g.grad = widened(call.grad());
@@ -92,7 +102,7 @@ void PointwiseNode::by_formula(BackwardCall& call) {
       g.input[i] = full({}, narrowed(number_input_[i], dtype).number(), dtype, kCpu);
       continue;
     }
-    const Tensor x = input_[i].get(this);
+    const Tensor x = kept_input(i, call.grad().dtype());
     // An integer has all the digits that the gradient has, as in the kernel.
     const bool stays = is_floating(x.dtype()) || row_.bool_inputs >> i & 1;
     g.input[i] = stays ? widened(x) : to_dtype(x, dtype);
@@ -114,7 +124,7 @@ void PointwiseNode::by_kernel(BackwardCall& call) {
     if (!(row_.saves_input >> i & 1)) continue;
     operands[n].is_condition = row_.bool_inputs >> i & 1;
     operands[n].number = number_input_[i];
-    if (reads_input(i)) operands[n].tensor = input_[i].get(this);
+    if (reads_input(i)) operands[n].tensor = kept_input(i, grad.dtype());
     ++n;
   }
   if (row_.saves_result) {

@@ -8,9 +8,10 @@ namespace dt {
 
 class PointwiseNode final : public Node {
  public:
-  // Keeps those inputs that the gradients which can be asked for read.
+  // Keeps those inputs that the gradients which can be asked for read: integers as they were given,
+  // also where the kernel took them as narrow floats.
   PointwiseNode(const PointwiseRow& row, Span<const OperandRef> inputs,
-                PointwiseAttributes attributes);
+                PointwiseAttributes attributes, Span<const OperandRef> given);
 
   // Keeps the result, if a gradient reads it.
   void save_result(const Tensor& y);
@@ -23,6 +24,8 @@ class PointwiseNode final : public Node {
 
  private:
   bool passes_grad(int i) const;
+  // An input that was kept, for a gradient of this dtype.
+  Tensor kept_input(int i, DType dtype);
   // With a graph: the formulas over Tensors.
   void by_formula(BackwardCall& call);
   // Without: the formulas as a kernel.

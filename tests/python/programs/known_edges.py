@@ -430,3 +430,9 @@ def _(c: Case) -> bool:
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
     near = (ours - theirs).abs() <= 1e-6 * theirs.abs().clamp_min(1)  # it has no digits near 0
     return bool((near | ~ours.isfinite() | ~theirs.isfinite() | (ours == theirs)).all())
+
+
+@documented("`solve_triangular` refuses two dtypes")
+def _(c: Case) -> bool:
+    called = re.search(r"\bsolve_triangular\(", c.called) is not None
+    return called and c.only_ours_raises("Expected A and B to have the same dtype")

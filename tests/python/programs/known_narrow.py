@@ -7,7 +7,7 @@ import re
 import torch
 
 from .case import Case, documented, is_derivative
-from .elements import all_that_differ, beyond_tolerance, numbers_of
+from .elements import all_that_differ, beyond_tolerance, numbers_of, only_theirs_is_nan
 from .exact import converted, is_result_of
 
 PAGE = "**float16 and bfloat16**"
@@ -67,6 +67,29 @@ def _(c: Case) -> bool:
     )
     wide = re.sub(r"(x\d+)\.mvlgamma\(|mvlgamma\((x\d+), ", with_floats, wide)
     return any(map(is_narrow, c.used)) and is_result_of(c, wide)
+
+
+# Where a point lies between elements is rounded to 16 bits.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    samples = re.search(r"\bgrid_sample\(.*'nearest'", c.statement) is not None
+    wide = converted(c, r"\bgrid_sample\(", is_narrow, "float()")
+    return samples and any(map(is_narrow, c.used)) and is_result_of(c, wide)
+
+
+# A number divided by a tensor is the number times the reciprocal, whose square overflows.
+@documented(PAGE)
+def _(c: Case) -> bool:
+    divisors = c.named("\n".join(re.findall(r"= -?[\d.]+ / (x\d+)$", c.history, re.M)))
+    vanish = any(x.dtype is torch.float16 and bool((x.abs() < 2**-8).any()) for x in divisors)
+    return is_derivative(c) and vanish and only_theirs_is_nan(c)
+
+
+@documented("Cells refuse two kinds of 16-bit floats")
+def _(c: Case) -> bool:
+    called = re.search(r"_cell\(", c.called) is not None
+    refused = c.only_ours_raises("self and mat2 must have the same dtype")
+    return called and refused and {torch.float16, torch.bfloat16} <= {x.dtype for x in c.used}
 
 
 def with_floats(call: re.Match) -> str:

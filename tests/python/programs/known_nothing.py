@@ -19,13 +19,6 @@ def is_of_nothing(c: Case, calls: str) -> bool:
     return called and any(x.numel() == 0 for x in c.used)
 
 
-@documented("**Nothing to compute**")
-def _(c: Case) -> bool:
-    refused = c.only_ours_raises("Expected input with at least one class")
-    no_classes = any(x.shape[:2][-1:] == (0,) for x in c.used)
-    return refused and no_classes and is_of_nothing(c, "cross_entropy|CrossEntropyLoss")
-
-
 # The gradient there is a tensor that others see, such as the input.
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:

@@ -8,6 +8,53 @@ pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
 from programs.compare import Settings, compare  # noqa: E402
 
 FOUND = {
+    "attention of no values looks at no sizes": """
+x1 = t.tensor([[[0.5]]], requires_grad=True)
+x2 = t.tensor([[[0.25]]], requires_grad=True)
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, t.zeros((0, 1, 3)))
+x3.sum().backward()
+x4 = t.nn.functional.scaled_dot_product_attention(t.zeros((0, 2)), t.zeros((2, 0, 2)), t.ones((1, 4)))
+x5 = t.nn.functional.scaled_dot_product_attention(t.ones((1, 3, 2)), t.ones((1, 5, 2)), t.ones((0, 5, 2)))
+""",
+    "attention of no features is a mean of the values": """
+x1 = t.nn.functional.scaled_dot_product_attention(t.zeros((1, 1, 0)), t.zeros((2, 0)), t.tensor([[[0.5], [2.0]]]))
+""",
+    "a mask with more dimensions than the scores": """
+x1 = t.ones((1, 1, 2, 2))
+x2 = t.nn.functional.scaled_dot_product_attention(x1, x1, x1, t.zeros((3, 1, 2, 2)))
+""",
+    "the mean loss of no classes": """
+x1 = t.zeros((0, 0), requires_grad=True)
+x2 = t.nn.functional.cross_entropy(x1, t.zeros((0,), dtype=t.int64))
+x3 = t.nn.functional.cross_entropy(t.zeros((2, 0, 0)), t.zeros((2, 0), dtype=t.int64), reduction='sum')
+x3 = t.zeros((0, 1))
+x4 = t.nn.functional.linear_cross_entropy(x3, x3, t.zeros((0,), dtype=t.int64), reduction='none')
+x2.backward()
+""",
+    "a class of none": """
+x1 = t.nn.functional.cross_entropy(t.zeros((2, 0)), t.zeros((2,), dtype=t.int64))
+""",
+    "the condition of no elements": """
+x1 = t.linalg.cond(t.zeros((0, 1)), t.inf)
+x2 = t.linalg.cond(t.zeros((2, 1, 0)), 1)
+""",
+    "no zero points": """
+x1 = t.fake_quantize_per_channel_affine(t.zeros((0,)), t.zeros((0,)), t.zeros((0,), dtype=t.int32), 0, 0, 0)
+""",
+    "an integer factor of 16-bit floats that is written": """
+x1 = t.tensor([0.5, 2.0], dtype=t.bfloat16, requires_grad=True)
+x2 = t.arange(2)
+x3 = x1 * x2
+x2.add_(1)
+x3.sum().backward()
+""",
+    "integers in formulas over 16-bit floats": """
+x1 = t.tensor([0.5, 2.0], dtype=t.float16, requires_grad=True)
+x2 = t.tensor([2049, 3])
+x3 = x1 * x2 + t.atan2(x2, x1) + x2.xlogy(x1)
+x4, = t.autograd.grad(x3.sum(), x1, create_graph=True)
+x4.sum().backward()
+""",
     "a normalisation by an infinite weight": """
 x1, x2, x3 = t.tensor([[0.0], [0.5]]), t.tensor([t.inf]), t.ones(1)
 x4 = t.nn.functional.batch_norm(x1, t.zeros(1), t.ones(1), x2)

@@ -55,9 +55,9 @@ from ._runtime import (
     wrap,
     wrap_or,
 )
-from ._tensor_type import TensorBase, into
+from ._tensor_type import TensorBase, into, same_shape
 from ._types import DTYPE, MEMORY_FORMAT, Choice
-from ._warning import warn_of_sizes
+from ._warning import alpha_first, warn_of_sizes
 
 
 STATUS = Choice("status", _enums.STATUS)
@@ -7713,7 +7713,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', we
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        if input.shape != target.shape:
+        if not same_shape(input, target):
             warn_of_sizes(input, target)
         out = lib.py_mse_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
@@ -7736,7 +7736,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        if input.shape != target.shape:
+        if not same_shape(input, target):
             warn_of_sizes(input, target)
         out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
@@ -7759,7 +7759,7 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        if input.shape != target.shape:
+        if not same_shape(input, target):
             warn_of_sizes(input, target)
         out = lib.py_smooth_l1_loss(input._h, target._h, REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
@@ -7777,7 +7777,7 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
         weight: A factor for each loss, of the input's size, or absent.
     """
     try:
-        if input.shape != target.shape:
+        if not same_shape(input, target):
             warn_of_sizes(input, target)
         out = lib.py_huber_loss(input._h, target._h, REDUCTION[reduction], delta, 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
@@ -9456,13 +9456,15 @@ def clamp_(input, min=None, max=None):
     return input
 
 
-def add(input, other, *, alpha=1, out=None):
+def add(input, other, old=None, *, alpha=1, out=None):
     """input + alpha * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if old is not None:
+        return alpha_first(add, input, other, old, alpha, out=out)
     if out is not None:
         return into(out, add, input, other, alpha=alpha)
     try:
@@ -9476,13 +9478,15 @@ def add(input, other, *, alpha=1, out=None):
     return wrap(out)
 
 
-def add_(input, other, *, alpha=1):
+def add_(input, other, old=None, *, alpha=1):
     """In-place version of `add`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if old is not None:
+        return alpha_first(add_, input, other, old, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -9494,13 +9498,15 @@ def add_(input, other, *, alpha=1):
     return input
 
 
-def sub(input, other, *, alpha=1, out=None):
+def sub(input, other, old=None, *, alpha=1, out=None):
     """input - alpha * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if old is not None:
+        return alpha_first(sub, input, other, old, alpha, out=out)
     if out is not None:
         return into(out, sub, input, other, alpha=alpha)
     try:
@@ -9514,13 +9520,15 @@ def sub(input, other, *, alpha=1, out=None):
     return wrap(out)
 
 
-def sub_(input, other, *, alpha=1):
+def sub_(input, other, old=None, *, alpha=1):
     """In-place version of `sub`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if old is not None:
+        return alpha_first(sub_, input, other, old, alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)

@@ -17,7 +17,15 @@ from operator import index
 from . import _enums
 from ._native import ffi, lib
 from ._numpy import is_number
-from ._tensor_type import Callback, TensorBase, on_collection, wrap, wrap_or
+from ._tensor_type import (
+    Callback,
+    TensorBase,
+    on_collection,
+    read_operand,
+    read_scalar,
+    wrap,
+    wrap_or,
+)
 from ._types import device, layout
 
 NULL = ffi.NULL
@@ -32,7 +40,6 @@ SCALAR_OUT = ffi.typeof("py_scalar *")
 _FLOAT = _enums.SCALAR_KIND["float"]
 _INT = _enums.SCALAR_KIND["int"]
 _UINT = _enums.SCALAR_KIND["uint"]
-_BOOL = _enums.SCALAR_KIND["bool"]
 
 # ---- errors
 
@@ -118,23 +125,18 @@ def is_scalar(x) -> bool:
     return is_plain(x)
 
 
-def read_scalar(x) -> tuple[int, int, float]:
-    """(kind, i, f) of a number."""
-    kind = x.__class__
-    if kind is float:
-        return _FLOAT, 0, x
-    if kind is int:
-        return (_INT, x, 0.0) if x <= _INT64_MAX else (_UINT, bits_of_uint64(x), 0.0)
-    if kind is bool:
-        return _BOOL, int(x), 0.0
+def general_scalar(x) -> tuple[int, int, float]:
+    """read_scalar of what is no plain number of Python's."""
     if isinstance(x, TensorBase) and not is_scalar(x):
         raise TypeError("no number")  # PyTorch's sentence: see complain
     if isinstance(x, TensorBase) or is_number(x):
         return read_scalar(x.item())
+    if x.__class__ is int:  # beyond an int64
+        return _UINT, bits_of_uint64(x), 0.0
     for plain in (bool, int, float):
         if isinstance(x, plain):
             return read_scalar(plain(x))
-    raise TypeError(f"expected a number, not {kind.__name__}")
+    raise TypeError(f"expected a number, not {x.__class__.__name__}")
 
 
 def bits_of_uint64(n: int) -> int:
@@ -163,13 +165,6 @@ def number_like(number, other):
 
 def read_scalar_or_none(x) -> tuple[int, int, float]:
     return (0, 0, 0.0) if x is None else read_scalar(x)
-
-
-def read_operand(x) -> tuple[int, int, int, float]:
-    """(handle, kind, i, f) of a tensor or a number."""
-    if isinstance(x, TensorBase):
-        return x._h, 0, 0, 0.0
-    return 0, *read_scalar(x)
 
 
 def read_operand_or_none(x) -> tuple[int, int, int, float]:

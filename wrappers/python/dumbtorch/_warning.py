@@ -39,3 +39,35 @@ def warn_of_sizes(input, target) -> None:
         "lead to incorrect results due to broadcasting. Please ensure they have the same size.",
         stacklevel=3,
     )
+
+
+def warn_of_old_form(function, are_tensors, factors, stacklevel: int = 4) -> None:
+    """PyTorch's warning of a form where factors stand by position; of what writes in place it is the method's."""
+    in_place = function.__name__.endswith("_")
+    code = function.__code__
+    names = [name for name in code.co_varnames[: code.co_argcount] if name != "old"]
+    tensors = [f"Tensor {name}" for name in names]
+    rest = [] if in_place else ["Tensor out = None"]
+    given = {True: iter(tensors), False: (f"Number {name}" for name in factors)}
+    old = [next(given[is_tensor]) for is_tensor in are_tensors]
+    if rest:
+        old += ["*", *rest]
+    new = [*tensors, "*", *(f"Number {name} = 1" for name in factors), *rest]
+    old, new = (
+        ", ".join(x for x in form if not in_place or x != tensors[0]) for form in (old, new)
+    )
+    name = function.__name__
+    warn_once(
+        "old form",
+        f"This overload of {name} is deprecated:\n\t{name}({old})\n"
+        f"Consider using one of the following signatures instead:\n\t{name}({new})",
+        stacklevel=stacklevel,
+    )
+
+
+def alpha_first(function, input, alpha, other, given, **options):
+    """PyTorch's old form add(input, alpha, other), where alpha is not given by name as well."""
+    if given != 1:
+        raise TypeError(f"{function.__name__}() got multiple values for argument 'alpha'")
+    warn_of_old_form(function, (True, False, True), ("alpha",), stacklevel=5)
+    return function(input, other, alpha=alpha, **options)

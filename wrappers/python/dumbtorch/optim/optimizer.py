@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from typing import NamedTuple
 
 from .. import _graph, _ops
-from .._enums import DEVICE_TYPE
-from .._native import lib
-from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_operand
 from .._tensor import forget_grads
-from .._tensor_type import TensorBase
+from .._tensor_type import TensorBase, optimizer_step, rate_device
 from .._type_info import typename
 from .._types import bfloat16, float16, float32, float64
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..utils.hooks import RemovableHandle, add_hook
-
-_CPU = DEVICE_TYPE["cpu"] << 32  # packed as devices are
 
 
 class Row(NamedTuple):
@@ -27,8 +23,10 @@ class Row(NamedTuple):
 
     name: str
     settings: Callable[[dict], tuple]  # in the order that optimizer_update takes them
-    # (name, whether it is one number, whether there is one, what it is filled with)
-    states: tuple[tuple[str, bool, Callable[[dict], bool], Callable[[dict], float]], ...]
+    states: tuple[str, ...]  # what is kept for each parameter
+    numbers: tuple[str, ...]  # those that are one number, and not like the parameter
+    kept: Callable[[dict], tuple]  # the states, None in place of what the settings do not need
+    initial: Callable[[dict], tuple]  # what each is filled with
     reads_first: bool  # a parameter's first step differs from later ones
 
 
@@ -227,84 +225,44 @@ class Optimizer:
     def _update(self, group: dict) -> None:
         if not hasattr(self, "_row"):  # a class of one's own has its own step
             raise NotImplementedError
-        needed = [name for name, _, exists, _ in self._row.states if exists(group)]
-        if not needed and not self._wide and self._found_inf is None:
-            self._update_without_state(group)
-            return
-        given = Gradients(group["params"])
-        try:
-            for part in self._parts(given):
-                self._step(group, needed, *part)
-        finally:
-            given.release()
-
-    def _update_without_state(self, group: dict) -> None:
-        row, update = self._row, lib.py_stateless_update
-        handles, settings = [p._h for p in group["params"]], _numbers(row.settings(group))
-        given = row.name.encode(), handles, len(handles)
-        status = update(*given, *read_operand(group["lr"]), settings, len(settings))
-        if status < 0:  # the rate must be a tensor
-            lr = self._rate(group, handles)
-            status = update(*given, *read_operand(lr), settings, len(settings))
-        check(status)
-
-    def _parts(self, given: Gradients) -> list[tuple[list, Sequence, Sequence]]:
-        """Parameters that have stepped and those that have not, if the row tells them apart: each part with the
-        handles of its parameters and gradients."""
-        if not self._row.reads_first:
-            return [(given.params, given.handles, given.grads)] if given.params else []
-        parts: tuple = ([], []), ([], [])
-        for p, grad in zip(given.params, given.grads):
-            params, grads = parts[not self.state[p]]
-            params.append(p)
-            grads.append(grad)
-        return [(params, [p._h for p in params], grads) for params, grads in parts if params]
-
-    def _step(
-        self, group: dict, needed: list[str], params: list, handles: Sequence, grads: Sequence
-    ) -> None:
         row = self._row
-        states = [self.state[p] for p in params]
-        first = not states[0]
-        computed = params
+        settings = self._rate(group), *row.settings(group)[1:]
         if self._wide:
-            computed = [self._computed(p) for p in params]
-            wide = [_ops.to(p.grad, dtype=x.dtype) for p, x in zip(params, computed)]
-            handles, grads = [x._h for x in computed], [g._h for g in wide]
+            self._step_wide(group, settings)
+            return
+        given = self.state, row.kept(group), settings, self._found_inf
+        left = optimizer_step(row.name, group["params"], False, *given)
+        if left:
+            with self._begun(left) as parts:
+                for p in left:
+                    self._fill_state(p, p, group)
+                for params, first in parts:
+                    optimizer_step(row.name, params, first, *given)
+
+    @contextlib.contextmanager
+    def _begun(self, params: list) -> Iterator[list[tuple[list, bool]]]:
+        """Parameters that have stepped and those that have not, each part with whether its first step is to come. It is
+        still to come for them if this one fails."""
+        new = [p for p in params if not self.state[p]]
+        old = [p for p in params if self.state[p]]
         try:
-            kept = _handles_of(row, needed, states)
-        except KeyError:  # a first step, or one with settings that need more
-            for p, x, state in zip(params, computed, states):
-                self._fill_state(state, p, x, group, needed)
-            kept = _handles_of(row, needed, states)
-        settings = _numbers(row.settings(group))
-        update, inf = lib.py_optimizer_update, ()
-        if self._found_inf is not None:
-            update, inf = lib.py_optimizer_update_unless, (self._found_inf._h,)
-        try:
-            check(
-                update(
-                    row.name.encode(),
-                    handles,
-                    len(handles),
-                    grads,
-                    len(grads),
-                    kept,
-                    len(kept),
-                    *read_operand(self._rate(group, handles)),
-                    settings,
-                    len(settings),
-                    first,
-                    *inf,
-                )
-            )
+            yield [(part, part is new) for part in (old, new) if part]
         except BaseException:
-            for p in params if first else ():  # their first step is still to come
+            for p in new:
                 del self.state[p]
             raise
-        if self._wide:
-            for p, x in zip(params, computed):
-                self._round_back(p, x)
+
+    def _fill_state(self, p, computed, group: dict) -> None:
+        """What a parameter's state lacks, like what a step computes with."""
+        row, state = self._row, self.state[p]
+        for name, value in zip(row.kept(group), row.initial(group), strict=True):
+            if name is None or state.get(name) is not None:
+                continue
+            _ops.optimizer_check_not_capturing()
+            if name in row.numbers:
+                state[name] = _ops.full((), float(value), dtype=float32, device=p.device)
+            else:
+                state[name] = _ops.full_like(computed, float(value))
 
     # ---- half precision
 
@@ -329,6 +287,22 @@ class Optimizer:
             )
         self._wide = how
 
+    def _step_wide(self, group: dict, settings: tuple) -> None:
+        row, (rate, *others) = self._row, settings
+        numbers = [0.0 if isinstance(rate, TensorBase) else rate, *others]
+        unless = () if self._found_inf is None else (self._found_inf,)
+        update = _ops.optimizer_update_unless if unless else _ops.optimizer_update
+        with self._begun([p for p in group["params"] if p.grad is not None]) as parts:
+            for params, first in parts:
+                computed = [self._computed(p) for p in params]
+                grads = [_ops.to(p.grad, dtype=x.dtype) for p, x in zip(params, computed)]
+                for p, x in zip(params, computed):
+                    self._fill_state(p, x, group)
+                kept = [name and self.state[p][name] for name in row.kept(group) for p in params]
+                update(row.name, computed, grads, kept, rate, numbers, first, *unless)
+                for p, x in zip(params, computed):
+                    self._round_back(p, x)
+
     def _computed(self, p):
         """What a step changes: the parameter, or its value in float32."""
         if p.dtype not in (bfloat16, float16):
@@ -349,28 +323,15 @@ class Optimizer:
                 computed = _ops.stochastic_round(computed, p.dtype)
             _ops.copy_(p, computed)
 
-    def _fill_state(self, state: dict, p, computed, group: dict, needed: list[str]) -> None:
-        """What a parameter's state lacks, like what a step computes with."""
-        for name, is_number, _, initial in self._row.states:
-            if name in state or name not in needed:
-                continue
-            _ops.optimizer_check_not_capturing()
-            value = float(initial(group))
-            if is_number:
-                state[name] = _ops.full((), value, dtype=float32, device=p.device)
-            else:
-                state[name] = _ops.full_like(computed, value)
-
-    def _rate(self, group: dict, handles):
-        """The learning rate for a step of the group's parameters with these handles. On a GPU it is
-        a tensor, so that the replays of a captured step obey a schedule."""
+    def _rate(self, group: dict):
+        """The learning rate for a step of the group's parameters. On a GPU it is a tensor, so that
+        the replays of a captured step obey a schedule."""
         lr = group["lr"]
         if isinstance(lr, TensorBase):
             return lr
-        packed = lib.py_rate_device(handles, len(handles))
-        if packed == _CPU:
+        device = rate_device(group["params"])
+        if device is None:
             return lr
-        device = device_from(packed)
         rate = self._rates.get(id(group))
         if rate is None or rate.tensor.device != device:  # the first step, or the model has moved
             _ops.optimizer_check_not_capturing()
@@ -416,7 +377,8 @@ class Optimizer:
             for number, p in zip(a["params"], b["params"], strict=True)
         }
         # PyTorch may have saved None for one that a step is to make.
-        later = {name for name, *_ in self._states}
+        row = getattr(self, "_row", None)
+        later = row.states if row else ()
         state: defaultdict = defaultdict(dict)
         for number, values in state_dict["state"].items():
             p = by_number.get(number)
@@ -433,24 +395,21 @@ class Optimizer:
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
         self._call_state_hooks("after load_state_dict")
 
-    @property
-    def _states(self) -> tuple:
-        """Those of the row; of none where a step is Python over tensors."""
-        return self._row.states if hasattr(self, "_row") else ()
-
     def _adapted(self, name: str, value, p):
         """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its
         dtype and memory order."""
         if isinstance(value, (list, tuple)):
             return type(value)(self._adapted(name, v, p) for v in value)
-        states = self._states
-        numbers = [n for n, is_number, *_ in states if is_number]
-        if isinstance(value, (int, float)) and name in numbers:  # PyTorch's files had them once
+        row = getattr(self, "_row", None)
+        numbers = row.numbers if row else ("step",)
+        if (
+            row and isinstance(value, (int, float)) and name in numbers
+        ):  # PyTorch's files had them once
             return _ops.full((), value, dtype=float32, device=p.device)
         if not isinstance(value, TensorBase):
             return deepcopy(value)
         value = _ops.detach(value)
-        if name in numbers or not states and name == "step":
+        if name in numbers:
             return _ops.to(_ops.clone(value), p.device, float32)
         if value.shape != p.shape:
             return _ops.to(_ops.clone(value), p.device, p.dtype)
@@ -477,19 +436,6 @@ def check_variants(name: str, foreach, fused, differentiable: bool) -> None:
         raise NotImplementedError(f"{name}: differentiable is not supported")
     if foreach and fused:
         raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
-
-
-def _handles_of(row: Row, needed: list[str], states: list[dict]) -> list[int]:
-    """State by state, that of each parameter; 0 for what the settings do not need."""
-    kept: list[int] = []
-    for name, *_ in row.states:
-        kept += [s[name]._h for s in states] if name in needed else [0] * len(states)
-    return kept
-
-
-def _numbers(settings: tuple) -> tuple:
-    """A learning rate (the first one) that is a tensor is read on its device: the number does not count."""
-    return (0.0, *settings[1:]) if isinstance(settings[0], TensorBase) else settings
 
 
 def _members(params) -> tuple[list, list]:
@@ -530,29 +476,3 @@ def _check_leaf(p) -> None:
         )
     if not p.is_leaf:
         raise ValueError("can't optimize a non-leaf Tensor")
-
-
-class Gradients:
-    """The gradients of a list of parameters, as handles, until release() is called.
-
-    `params` are the parameters that have a gradient; `handles` are theirs, `grads` the gradients'.
-    """
-
-    __slots__ = ("params", "handles", "grads", "_owned", "_count")
-
-    def __init__(self, params: list):
-        handles = ffi_new(INT64_ARRAY, [p._h for p in params])
-        self._count = count = len(params)
-        self._owned = grads = ffi_new(INT64_ARRAY, count)
-        absent = lib.py_grads(handles, count, grads)
-        if absent < 0:
-            raise fail()
-        if absent:
-            there = [i for i in range(count) if grads[i]]
-            params = [params[i] for i in there]
-            handles = [handles[i] for i in there]
-            grads = [grads[i] for i in there]
-        self.params, self.handles, self.grads = params, handles, grads
-
-    def release(self) -> None:
-        lib.py_release_all(self._owned, self._count)

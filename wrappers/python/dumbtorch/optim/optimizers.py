@@ -21,8 +21,13 @@ class SGD(Optimizer):
             g["nesterov"],
             g["maximize"],
         ),
-        (
-            ("momentum_buffer", False, lambda g: g["momentum"] != 0, lambda g: 0),
+        states=("momentum_buffer",),
+        numbers=(),
+        kept=lambda g: (
+            "momentum_buffer" if g["momentum"] != 0 else None,
+        ),
+        initial=lambda g: (
+            0,
         ),
         reads_first=True,
     )
@@ -77,11 +82,19 @@ class Adam(Optimizer):
             g["maximize"],
             g["decoupled_weight_decay"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("exp_avg", False, lambda g: True, lambda g: 0),
-            ("exp_avg_sq", False, lambda g: True, lambda g: 0),
-            ("max_exp_avg_sq", False, lambda g: g["amsgrad"], lambda g: 0),
+        states=("step", "exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
+        numbers=("step",),
+        kept=lambda g: (
+            "step",
+            "exp_avg",
+            "exp_avg_sq",
+            "max_exp_avg_sq" if g["amsgrad"] else None,
+        ),
+        initial=lambda g: (
+            0,
+            0,
+            0,
+            0,
         ),
         reads_first=False,
     )
@@ -181,11 +194,19 @@ class RMSprop(Optimizer):
             g["centered"],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("square_avg", False, lambda g: True, lambda g: 0),
-            ("momentum_buffer", False, lambda g: g["momentum"] > 0, lambda g: 0),
-            ("grad_avg", False, lambda g: g["centered"], lambda g: 0),
+        states=("step", "square_avg", "momentum_buffer", "grad_avg"),
+        numbers=("step",),
+        kept=lambda g: (
+            "step",
+            "square_avg",
+            "momentum_buffer" if g["momentum"] > 0 else None,
+            "grad_avg" if g["centered"] else None,
+        ),
+        initial=lambda g: (
+            0,
+            0,
+            0,
+            0,
         ),
         reads_first=False,
     )
@@ -241,9 +262,15 @@ class Adagrad(Optimizer):
             g["eps"],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("sum", False, lambda g: True, lambda g: g["initial_accumulator_value"]),
+        states=("step", "sum"),
+        numbers=("step",),
+        kept=lambda g: (
+            "step",
+            "sum",
+        ),
+        initial=lambda g: (
+            0,
+            g["initial_accumulator_value"],
         ),
         reads_first=False,
     )
@@ -297,10 +324,17 @@ class Adadelta(Optimizer):
             g["weight_decay"],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("square_avg", False, lambda g: True, lambda g: 0),
-            ("acc_delta", False, lambda g: True, lambda g: 0),
+        states=("step", "square_avg", "acc_delta"),
+        numbers=("step",),
+        kept=lambda g: (
+            "step",
+            "square_avg",
+            "acc_delta",
+        ),
+        initial=lambda g: (
+            0,
+            0,
+            0,
         ),
         reads_first=False,
     )
@@ -351,10 +385,17 @@ class Adamax(Optimizer):
             g["weight_decay"],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("exp_avg", False, lambda g: True, lambda g: 0),
-            ("exp_inf", False, lambda g: True, lambda g: 0),
+        states=("step", "exp_avg", "exp_inf"),
+        numbers=("step",),
+        kept=lambda g: (
+            "step",
+            "exp_avg",
+            "exp_inf",
+        ),
+        initial=lambda g: (
+            0,
+            0,
+            0,
         ),
         reads_first=False,
     )
@@ -410,11 +451,19 @@ class NAdam(Optimizer):
             g["decoupled_weight_decay"],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("mu_product", True, lambda g: True, lambda g: 1),
-            ("exp_avg", False, lambda g: True, lambda g: 0),
-            ("exp_avg_sq", False, lambda g: True, lambda g: 0),
+        states=("step", "mu_product", "exp_avg", "exp_avg_sq"),
+        numbers=("step", "mu_product"),
+        kept=lambda g: (
+            "step",
+            "mu_product",
+            "exp_avg",
+            "exp_avg_sq",
+        ),
+        initial=lambda g: (
+            0,
+            1,
+            0,
+            0,
         ),
         reads_first=False,
     )
@@ -475,10 +524,17 @@ class RAdam(Optimizer):
             g["decoupled_weight_decay"],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("exp_avg", False, lambda g: True, lambda g: 0),
-            ("exp_avg_sq", False, lambda g: True, lambda g: 0),
+        states=("step", "exp_avg", "exp_avg_sq"),
+        numbers=("step",),
+        kept=lambda g: (
+            "step",
+            "exp_avg",
+            "exp_avg_sq",
+        ),
+        initial=lambda g: (
+            0,
+            0,
+            0,
         ),
         reads_first=False,
     )
@@ -534,11 +590,19 @@ class ASGD(Optimizer):
             g["weight_decay"],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("eta", True, lambda g: True, lambda g: g["lr"]),
-            ("mu", True, lambda g: True, lambda g: 1),
-            ("ax", False, lambda g: True, lambda g: 0),
+        states=("step", "eta", "mu", "ax"),
+        numbers=("step", "eta", "mu"),
+        kept=lambda g: (
+            "step",
+            "eta",
+            "mu",
+            "ax",
+        ),
+        initial=lambda g: (
+            0,
+            g["lr"],
+            1,
+            0,
         ),
         reads_first=False,
     )
@@ -586,10 +650,17 @@ class Rprop(Optimizer):
             g["step_sizes"][1],
             g["maximize"],
         ),
-        (
-            ("step", True, lambda g: True, lambda g: 0),
-            ("prev", False, lambda g: True, lambda g: 0),
-            ("step_size", False, lambda g: True, lambda g: g["lr"]),
+        states=("step", "prev", "step_size"),
+        numbers=("step",),
+        kept=lambda g: (
+            "step",
+            "prev",
+            "step_size",
+        ),
+        initial=lambda g: (
+            0,
+            0,
+            g["lr"],
         ),
         reads_first=False,
     )

@@ -1,0 +1,68 @@
+/* What generated functions ask of each argument, of each call: the numbers that the C API takes for
+ * it. A part of tensor_type.c. */
+#ifndef DUMBTORCH_PYTHON_OPERANDS_H
+#define DUMBTORCH_PYTHON_OPERANDS_H
+
+/* Whether an object is a Python number that an int64 or a double holds, and no more than that. */
+static int read_plain(PyObject* x, Operand* out) {
+  if (PyFloat_CheckExact(x)) {
+    *out = (Operand){NULL, DT_SCALAR_KIND_FLOAT, 0, PyFloat_AsDouble(x)};
+    return 1;
+  }
+  if (!PyLong_CheckExact(x) && !PyBool_Check(x)) return 0;
+  int overflow = 0;
+  const int64_t i = PyLong_AsLongLongAndOverflow(x, &overflow);
+  *out = (Operand){NULL, PyBool_Check(x) ? DT_SCALAR_KIND_BOOL : DT_SCALAR_KIND_INT, i, 0.0};
+  return !overflow;
+}
+
+/* Adds an entry to a tuple, in which NULL is an exception that has been raised. */
+static void put_entry(PyObject** tuple, Py_ssize_t i, PyObject* entry) {
+  if (*tuple && (!entry || PyTuple_SetItem(*tuple, i, entry))) Py_CLEAR(*tuple);
+}
+
+/* kind, i and f, from entry `at` of a tuple on. */
+static PyObject* put_number(PyObject* tuple, Py_ssize_t at, const Operand* number) {
+  put_entry(&tuple, at, PyLong_FromLong((long)number->kind));
+  put_entry(&tuple, at + 1, PyLong_FromLongLong(number->i));
+  put_entry(&tuple, at + 2, PyFloat_FromDouble(number->f));
+  return tuple;
+}
+
+static PyObject* scalar_parts(PyObject* module, PyObject* x) {
+  (void)module;
+  Operand number;
+  if (!read_plain(x, &number)) return PyObject_CallFunctionObjArgs(general_scalar, x, NULL);
+  return put_number(PyTuple_New(3), 0, &number);
+}
+
+static PyObject* operand_parts(PyObject* module, PyObject* x) {
+  (void)module;
+  Operand operand = {NULL, 0, 0, 0.0};
+  if (PyObject_TypeCheck(x, base_type)) {
+    operand.handle = handle_of(x);
+  } else if (!read_plain(x, &operand)) {
+    PyObject* const number = PyObject_CallFunctionObjArgs(general_scalar, x, NULL);
+    if (!number) return NULL;
+    PyObject* const out = Py_BuildValue("iOOO", 0, PyTuple_GetItem(number, 0),
+                                        PyTuple_GetItem(number, 1), PyTuple_GetItem(number, 2));
+    Py_DECREF(number);
+    return out;
+  }
+  PyObject* out = PyTuple_New(4);
+  put_entry(&out, 0, PyLong_FromLongLong((long long)(intptr_t)operand.handle));
+  return put_number(out, 1, &operand);
+}
+
+static PyObject* same_shape(PyObject* module, PyObject* const* args, Py_ssize_t n) {
+  (void)module;
+  int64_t a[DT_TENSOR_MAX_DIMS], b[DT_TENSOR_MAX_DIMS], na = 0, nb = 0;
+  if (n != 2 || !PyObject_TypeCheck(args[0], base_type) || !PyObject_TypeCheck(args[1], base_type))
+    return PyErr_Format(PyExc_TypeError, "same_shape: not two tensors");
+  if (dt_tensor_shape(handle_of(args[0]), a, DT_TENSOR_MAX_DIMS, &na) ||
+      dt_tensor_shape(handle_of(args[1]), b, DT_TENSOR_MAX_DIMS, &nb))
+    return raise_last_error();
+  return PyBool_FromLong(na == nb && !memcmp(a, b, (size_t)na * sizeof *a));
+}
+
+#endif
