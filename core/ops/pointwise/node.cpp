@@ -4,6 +4,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise/call.h"
+#include "core/ops/pointwise/rules.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
@@ -85,8 +86,9 @@ bool PointwiseNode::passes_grad(int i) const {
 
 Tensor PointwiseNode::kept_input(int i, DType dtype) {
   const Tensor x = input_[i].get(this);
-  const bool is_made_alike = is_narrow(dtype) && !(row_.bool_inputs >> i & 1);
-  return x.defined() && is_made_alike && !is_floating(x.dtype()) ? to_dtype(x, dtype) : x;
+  if (!x.defined() || !is_narrow(dtype) || is_floating(x.dtype())) return x;
+  const bool stays = row_.bool_inputs >> i & 1 || keeps_digits(row_, x, i, dtype);
+  return stays ? x : to_dtype(x, dtype);
 }
 
 void PointwiseNode::by_formula(BackwardCall& call) {

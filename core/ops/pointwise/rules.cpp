@@ -68,15 +68,6 @@ bool fits_into(const Operand& x, DType common) {
   return is_bool(t) || (is_alike && promote_types(t, common) == common);
 }
 
-// Beside 16 bits a number is not rounded first, nor is a second factor or divisor of one element,
-// as PyTorch's CPU has it. Terms are; they are told by a gradient that passes them as it is.
-bool keeps_digits(const PointwiseRow& row, const Operand& x, int i, DType common) {
-  if (!row.wide_numbers || !is_floating(common)) return false;
-  if (x.is_number()) return true;
-  const bool scales = i == 1 && !row.passes[0] && !row.passes[1];
-  return scales && x.tensor().numel() == 1 && x.tensor().device() == kCpu;
-}
-
 }  // namespace
 
 DType common_dtype(const PointwiseRow& row, Span<const OperandRef> inputs,
@@ -107,6 +98,13 @@ DType common_dtype(const PointwiseRow& row, Span<const OperandRef> inputs,
   check_operands(row, inputs, common);
   check_attributes(row, common, attributes);
   return common;
+}
+
+bool keeps_digits(const PointwiseRow& row, const Operand& x, int i, DType common) {
+  if (!row.wide_numbers || !is_floating(common)) return false;
+  if (x.is_number()) return true;
+  const bool scales = i == 1 && !row.passes[0] && !row.passes[1];
+  return scales && x.tensor().numel() == 1 && x.tensor().device() == kCpu;
 }
 
 bool narrow_operands(const PointwiseRow& row, Span<const OperandRef> inputs, DType common,

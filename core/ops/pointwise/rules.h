@@ -10,6 +10,10 @@ namespace dt {
 DType common_dtype(const PointwiseRow& row, Span<const OperandRef> inputs,
                    PointwiseAttributes attributes);
 
+// Beside 16 bits a number is not rounded first, nor is a second factor or divisor of one element,
+// as PyTorch's CPU has it. Terms are; they are told by a gradient that passes them as it is.
+bool keeps_digits(const PointwiseRow& row, const Operand& x, int i, DType common);
+
 // Kernels calculate narrow dtypes in wider ones, where a number or a tensor of another dtype would
 // stay whole: in uint8, -1 must be 255 before it is compared or divided by, and in float16, 0.1
 // must be rounded before it is compared. Fills `out` with the operands, from number `first` on
