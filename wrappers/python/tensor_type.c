@@ -1,9 +1,10 @@
 /* dumbtorch._tensor_type: the part of Tensor where nanoseconds count, on Python's stable ABI.
  *
  * TensorBase owns one handle, gives it back when it dies, and holds the operators: `a + b` goes
- * from the interpreter to the C API without a Python frame in between. Everything else of a tensor
- * is Python over cffi. Operators handle tensors and Python numbers; for other operands, and after
- * an error, they call the functions that `install` was given.
+ * from the interpreter to the C API without a Python frame in between. So do an optimizer's step
+ * and what generated functions ask of an argument. Everything else is Python over cffi. Operators
+ * handle tensors and Python numbers; for other operands, and after an error, they call the
+ * functions that `install` was given.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
