@@ -5,6 +5,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise/call.h"
 #include "core/ops/pointwise/rules.h"
+#include "core/ops/promotion.h"
 #include "core/tensor/layout.h"
 
 namespace dt {
