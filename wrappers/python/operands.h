@@ -39,16 +39,10 @@ static PyObject* scalar_parts(PyObject* module, PyObject* x) {
 static PyObject* operand_parts(PyObject* module, PyObject* x) {
   (void)module;
   Operand operand = {NULL, 0, 0, 0.0};
-  if (PyObject_TypeCheck(x, base_type)) {
+  if (PyObject_TypeCheck(x, base_type))
     operand.handle = handle_of(x);
-  } else if (!read_plain(x, &operand)) {
-    PyObject* const number = PyObject_CallFunctionObjArgs(general_scalar, x, NULL);
-    if (!number) return NULL;
-    PyObject* const out = Py_BuildValue("iOOO", 0, PyTuple_GetItem(number, 0),
-                                        PyTuple_GetItem(number, 1), PyTuple_GetItem(number, 2));
-    Py_DECREF(number);
-    return out;
-  }
+  else if (!read_plain(x, &operand))
+    return PyObject_CallFunctionObjArgs(general_operand, x, NULL);
   PyObject* out = PyTuple_New(4);
   put_entry(&out, 0, PyLong_FromLongLong((long long)(intptr_t)operand.handle));
   return put_number(out, 1, &operand);

@@ -47,6 +47,7 @@ static PyObject* put_general;     /* (x, index, value): x[index] = value */
 static PyObject* compute_for;     /* (out, function, args, options) -> what is to be in out */
 static PyObject* finish_out;      /* (out, function, results) -> out, with the results in it */
 static PyObject* general_scalar;  /* (x) -> what read_scalar gives of it */
+static PyObject* general_operand; /* (x) -> what read_operand gives of it */
 
 /* ---- objects and errors */
 
@@ -373,9 +374,9 @@ static PyObject* install(PyObject* module, PyObject* args) {
   PyObject* type;
   (void)module;
   if (tensor_type) return PyErr_Format(PyExc_RuntimeError, "install: called twice");
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
                         &methods, &device_at, &get_general, &put_general, &compute_for, &finish_out,
-                        &general_scalar))
+                        &general_scalar, &general_operand))
     return NULL;
   Py_INCREF(args); /* and with it all that is in it */
   tensor_type = (PyTypeObject*)type;

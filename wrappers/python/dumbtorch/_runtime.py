@@ -139,6 +139,13 @@ def general_scalar(x) -> tuple[int, int, float]:
     raise TypeError(f"expected a number, not {x.__class__.__name__}")
 
 
+def general_operand(x) -> tuple[int, int, int, float]:
+    """read_operand of what is neither a tensor nor a plain number."""
+    if isinstance(x, TensorBase):  # a batch, which has no handle
+        return x._h, 0, 0, 0.0
+    return 0, *general_scalar(x)
+
+
 def bits_of_uint64(n: int) -> int:
     """The int64 of an unsigned integer's bits."""
     if _INT64_MIN <= n <= _INT64_MAX:

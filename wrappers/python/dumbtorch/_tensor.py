@@ -7,7 +7,16 @@ from copy import deepcopy
 from . import _indexing, _numpy, _ops, _out, _overloads
 from ._complaints import StandIn
 from ._native import lib
-from ._runtime import check, device_at, fail, general_scalar, number_like, placed, wrap
+from ._runtime import (
+    check,
+    device_at,
+    fail,
+    general_operand,
+    general_scalar,
+    number_like,
+    placed,
+    wrap,
+)
 from ._tensor_names import TensorNames
 from ._tensor_type import (
     Callback,
@@ -552,7 +561,7 @@ install(
     Tensor, Size, DTYPE.objects, fail, _operate,
     _ops.METHODS | _overloads.METHODS | {"size": _size, "stride": _stride},
     device_at, _indexing.get, _indexing.put, _out.compute_for, _out.finish,
-    general_scalar,
+    general_scalar, general_operand,
 )  # fmt: skip
 
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():
