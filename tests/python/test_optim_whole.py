@@ -515,3 +515,76 @@ def test_lbfgs_without_a_slope(search, both, same):
         return opt.step(closure), p.detach()
 
     same(*both(run))
+
+
+def test_parameters_in_a_tuple(both, same):
+    """What somebody has put into a group is any sequence, also where the optimizer keeps a state."""
+
+    def run(t):
+        p, q = (t.nn.Parameter(t.tensor([1.0, -2.0])) for _ in range(2))
+        for opt in (t.optim.SGD([p], lr=0.1), t.optim.Adam([q], lr=0.1)):
+            opt.param_groups[0]["params"] = tuple(opt.param_groups[0]["params"])
+            (p * q).sum().backward()
+            opt.step()
+        return p, q
+
+    same(*both(run))
+
+
+def test_a_velocity_begins_with_the_gradient_whatever_else_is_kept(both, same):
+    def run(t):
+        p = t.nn.Parameter(t.tensor([1.0, -2.0]))
+        opt = t.optim.SGD([p], lr=0.1)
+        opt.state[p]["note"] = 1
+        opt.param_groups[0].update(momentum=0.9, dampening=0.5)
+        for i in range(4):
+            opt.zero_grad()
+            (p * p).sum().backward()
+            opt.step()
+            if i == 1:
+                opt.state[p]["momentum_buffer"] = None
+        return p, opt.state[p]["momentum_buffer"]
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("masters", [False, True])
+def test_a_velocity_that_is_wanted_later(masters):
+    """With masters that were made before, too; the steps of float32 are the truth."""
+
+    def run(dtype):
+        p = dt.nn.Parameter(dt.tensor([1.0, -2.0], dtype=dtype))
+        opt = dt.optim.SGD([p], lr=0.125)
+        if masters:
+            opt.use_master_weights()
+        for _ in range(3):
+            p.grad = dt.tensor([0.5, -0.25], dtype=dtype)
+            opt.step()
+            opt.param_groups[0].update(momentum=0.5, dampening=0.5)
+        return p.float().tolist()
+
+    assert run(dt.bfloat16) == pytest.approx(run(dt.float32), rel=2**-8)
+
+
+def test_a_step_that_failed_leaves_the_state_alone():
+    p = dt.nn.Parameter(dt.ones(2))
+    opt = dt.optim.SGD([p], lr=1.0, momentum=0.5)
+    opt.state[p]["note"] = 1
+    p.grad = dt.full((2,), 0.25)
+    opt.param_groups[0]["lr"] = dt.ones(2)
+    with pytest.raises(RuntimeError, match="lr must be one floating point number"):
+        opt.step()
+    assert dict(opt.state) == {p: {"note": 1}}
+
+
+def test_the_first_setting_that_is_no_number_is_the_error():
+    class Number:
+        def __float__(self):
+            return 0.5
+
+    p = dt.nn.Parameter(dt.ones(2))
+    p.grad = dt.ones(2)
+    opt = dt.optim.Adam([p])
+    opt.param_groups[0]["betas"] = None, Number()
+    with pytest.raises(TypeError, match="must be real number, not NoneType"):
+        opt.step()

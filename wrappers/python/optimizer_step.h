@@ -73,7 +73,7 @@ static int read_settings(Step* step, PyObject* settings, Operand* rate) {
   const int plain = read_operand(lr, rate);
   if (plain < 0) return -1;
   if (!plain) *rate = (Operand){NULL, DT_SCALAR_KIND_FLOAT, 0, PyFloat_AsDouble(lr)};
-  for (int64_t i = rate->handle ? 1 : 0; i < step->settings_n; i++)
+  for (int64_t i = rate->handle ? 1 : 0; i < step->settings_n && !PyErr_Occurred(); i++)
     step->settings[i] = PyFloat_AsDouble(PyTuple_GetItem(settings, i));
   return PyErr_Occurred() ? -1 : 0;
 }

@@ -225,31 +225,31 @@ class Optimizer:
     def _update(self, group: dict) -> None:
         if not hasattr(self, "_row"):  # a class of one's own has its own step
             raise NotImplementedError
-        row = self._row
-        settings = self._rate(group), *row.settings(group)[1:]
+        row, params = self._row, list(group["params"])
+        settings = self._rate(group, params), *row.settings(group)[1:]
         if self._wide:
-            self._step_wide(group, settings)
+            self._step_wide(group, params, settings)
             return
-        given = self.state, row.kept(group), settings, self._found_inf
-        left = optimizer_step(row.name, group["params"], False, *given)
+        given = row.kept(group), settings, self._found_inf
+        left = optimizer_step(row.name, params, False, self.state, *given)
         if left:
-            with self._begun(left) as parts:
+            with self._unless_it_fails(left):
                 for p in left:
                     self._fill_state(p, p, group)
-                for params, first in parts:
-                    optimizer_step(row.name, params, first, *given)
+                optimizer_step(row.name, left, True, self.state, *given)
 
     @contextlib.contextmanager
-    def _begun(self, params: list) -> Iterator[list[tuple[list, bool]]]:
-        """Parameters that have stepped and those that have not, each part with whether its first step is to come. It is
-        still to come for them if this one fails."""
-        new = [p for p in params if not self.state[p]]
-        old = [p for p in params if self.state[p]]
+    def _unless_it_fails(self, params: list) -> Iterator[None]:
+        """Around a step that makes states of parameters: if it fails, their first step is still to come."""
+        before = [(p, dict(self.state[p])) for p in params]
         try:
-            yield [(part, part is new) for part in (old, new) if part]
+            yield
         except BaseException:
-            for p in new:
-                del self.state[p]
+            for p, state in before:
+                if state:
+                    self.state[p] = state
+                else:
+                    del self.state[p]
             raise
 
     def _fill_state(self, p, computed, group: dict) -> None:
@@ -287,21 +287,29 @@ class Optimizer:
             )
         self._wide = how
 
-    def _step_wide(self, group: dict, settings: tuple) -> None:
+    def _step_wide(self, group: dict, params: list, settings: tuple) -> None:
         row, (rate, *others) = self._row, settings
         numbers = [0.0 if isinstance(rate, TensorBase) else rate, *others]
         unless = () if self._found_inf is None else (self._found_inf,)
         update = _ops.optimizer_update_unless if unless else _ops.optimizer_update
-        with self._begun([p for p in group["params"] if p.grad is not None]) as parts:
-            for params, first in parts:
-                computed = [self._computed(p) for p in params]
-                grads = [_ops.to(p.grad, dtype=x.dtype) for p, x in zip(params, computed)]
-                for p, x in zip(params, computed):
+        params = [p for p in params if p.grad is not None]
+        with self._unless_it_fails(params):
+            for part, first in self._parts(params, [name for name in row.kept(group) if name]):
+                computed = [self._computed(p) for p in part]
+                grads = [_ops.to(p.grad, dtype=x.dtype) for p, x in zip(part, computed)]
+                for p, x in zip(part, computed):
                     self._fill_state(p, x, group)
-                kept = [name and self.state[p][name] for name in row.kept(group) for p in params]
+                kept = [name and self.state[p][name] for name in row.kept(group) for p in part]
                 update(row.name, computed, grads, kept, rate, numbers, first, *unless)
-                for p, x in zip(params, computed):
+                for p, x in zip(part, computed):
                     self._round_back(p, x)
+
+    def _parts(self, params: list, kept: list[str]) -> list[tuple[list, bool]]:
+        """Parameters whose state is whole and those for which some of it is to be made, whose first step it is."""
+        parts: tuple[list, list] = [], []
+        for p in params:
+            parts[any(self.state[p].get(name) is None for name in kept)].append(p)
+        return [(part, part is parts[True]) for part in parts if part]
 
     def _computed(self, p):
         """What a step changes: the parameter, or its value in float32."""
@@ -323,13 +331,13 @@ class Optimizer:
                 computed = _ops.stochastic_round(computed, p.dtype)
             _ops.copy_(p, computed)
 
-    def _rate(self, group: dict):
+    def _rate(self, group: dict, params: list):
         """The learning rate for a step of the group's parameters. On a GPU it is a tensor, so that
         the replays of a captured step obey a schedule."""
         lr = group["lr"]
         if isinstance(lr, TensorBase):
             return lr
-        device = rate_device(group["params"])
+        device = rate_device(params)
         if device is None:
             return lr
         rate = self._rates.get(id(group))
