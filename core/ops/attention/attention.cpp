@@ -264,7 +264,7 @@ Tensor fused_attention(const std::vector<Tensor>& in, const AttentionSettings& o
 Tensor attention_of_nothing(const Tensor& q, const Tensor& k, const Tensor& v) {
   Dims sizes = q.sizes();
   sizes[q.ndim() - 1] = v.size(-1);
-  return new_zeros(q, sizes) + (sum(q) + sum(k) + sum(v)) * 0;
+  return new_zeros(q, sizes) + mul(sum(q) + sum(k) + sum(v), 0);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Losses of classes: nll_loss and cross_entropy.
+#include <limits>
+
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
@@ -173,8 +175,12 @@ Tensor class_logits(const Tensor& input) {
 Tensor cross_entropy_of_classes(const Tensor& input, const Tensor& target, const ClassLoss& loss,
                                 Reduction reduction, DType dtype) {
   check_target_sizes(input, target);
-  if (input.size(1) == 0)  // no logits to look at: there are no rows, or no target is a class
-    return nll_loss(input, target, loss.weight, loss.ignore_index, reduction);
+  if (input.size(1) == 0) {  // no logits to look at: there are no rows, or no target is a class
+    const Tensor y =
+        nll_loss(to_dtype(input, dtype), target, loss.weight, loss.ignore_index, reduction);
+    // The share of each of no classes is no number.
+    return loss.label_smoothing > 0 ? y + std::numeric_limits<double>::quiet_NaN() : y;
+  }
   const Tensor x = class_logits(input);
   const Dims rows = x.ndim() == 3 ? Dims{x.size(0), x.size(2)} : Dims{target.numel()};
   const Tensor flat = contiguous(reshape(class_targets(target), rows));

@@ -38,6 +38,18 @@ x3 = t.zeros((0, 1))
 x4 = t.nn.functional.linear_cross_entropy(x3, x3, t.zeros((0,), dtype=t.int64), reduction='none')
 x2.backward()
 """,
+    "a share of each of no classes": """
+x1 = t.zeros((2, 0), requires_grad=True)
+x2 = t.nn.functional.cross_entropy(x1, t.full((2,), -100), label_smoothing=0.1, reduction='none')
+x3 = t.nn.functional.cross_entropy(x1, t.full((2,), -100), label_smoothing=0.1, reduction='sum')
+x3.backward()
+with t.autocast("cpu", t.bfloat16):
+    x4 = t.nn.functional.cross_entropy(x1.bfloat16(), t.full((2,), -100), reduction='sum')
+""",
+    "attention of integers to nothing": """
+x1, x2 = t.ones((2, 3), dtype=t.int64), t.zeros((0, 3), dtype=t.int64)
+x3 = t.nn.functional.scaled_dot_product_attention(x1, x2, x2)
+""",
     "a class of none": """
 x1 = t.nn.functional.cross_entropy(t.zeros((2, 0)), t.zeros((2,), dtype=t.int64))
 """,
