@@ -402,5 +402,10 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     losses = re.search(r"(smooth_l1|huber)_loss\(|(SmoothL1|Huber)Loss", c.history) is not None
     again = losses and is_derivative(c) and "create_graph=True" in c.history
-    lost = all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
-    return again and lost and any(bool(x.isnan().any()) for x in c.floats)
+    lost = again and all_that_differ(c, lambda ours, theirs: ours.isfinite() & (theirs == 0))
+    return lost and any(is_nan_there(x, differing(c)) for x in c.floats)
+
+
+def is_nan_there(x: torch.Tensor, places: torch.Tensor) -> bool:
+    at = x.isnan().flatten()
+    return at.shape == places.shape and bool(at[places].all())

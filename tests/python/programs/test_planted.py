@@ -127,6 +127,22 @@ x2, = t.autograd.grad(t.nn.functional.smooth_l1_loss(x1, t.zeros(1)), x1, create
 x2.backward(t.fault(t.zeros(1), t.ones(1)))
 """,
     ),
+    "the curve of a loss of numbers beside NaN": (
+        "values",
+        """
+x1 = t.tensor([0.5, 0.25], requires_grad=True)
+x2 = t.nn.functional.smooth_l1_loss(x1, t.tensor([t.nan, 0.0]))
+x3, = t.autograd.grad(x2, x1, create_graph=True)
+x3.backward(t.fault(t.zeros(2), t.ones(2)))
+""",
+    ),
+    "products by half of alpha": (
+        "values",
+        """
+x1 = t.ones((1, 2, 2), dtype=t.float16)
+x2 = t.baddbmm(x1, x1, x1 * t.fault(t.nan, 1), alpha=0.5)
+""",
+    ),
     "a slope of zeta by integers": (
         "values",
         """
