@@ -43,6 +43,7 @@ HiddenSide::HiddenSide(const Tensor& addend, const Tensor& weight, IntList batch
 
 Tensor HiddenSide::step(int64_t t, const Tensor& h) {
   check_factors({h, false}, {weight_, true});
+  check_addend_dtype(addends_[t], weight_);
   const Addend addend{addends_[t]};
   const Tensor y = multiply({h, false}, {weight_, true}, &addend);
   if (states_) (*states_)[t] = Saved::input(h.detach());

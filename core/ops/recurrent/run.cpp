@@ -2,6 +2,7 @@
 
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
@@ -109,11 +110,15 @@ RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_si
 RecurrentRun run_by_steps(Recurrence kind, const Tensor& rows, IntList batch_sizes,
                           const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
   const bool is_gru = kind == Recurrence::kGru;
-  const Tensor bias = is_gru ? w.input_bias : sum_of(w.input_bias, w.hidden_bias);
+  // Where the input has another dtype its part is added to the state's, as PyTorch's cells do.
+  const bool is_mixed = rows.dtype() != first.h.dtype();
+  const bool shares_bias = !is_gru && !is_mixed;
+  const Tensor bias = shares_bias ? sum_of(w.input_bias, w.hidden_bias) : w.input_bias;
   const Tensor from_input = linear(rows, w.input, bias);
-  const Tensor zero = is_gru && !w.hidden_bias.defined() ? new_zeros(from_input, {1}) : Tensor();
-  const Tensor addend =
-      is_gru ? expand(zero.defined() ? zero : w.hidden_bias, from_input.sizes()) : from_input;
+  const Tensor hidden_bias = w.hidden_bias.defined() ? w.hidden_bias : new_zeros(w.hidden, {1});
+  Tensor addend = to_dtype(from_input, first.h.dtype());
+  if (is_gru) addend = expand(hidden_bias, from_input.sizes());
+  if (is_mixed && !is_gru) addend = addend + hidden_bias;
   HiddenSide hidden(addend, w.hidden, batch_sizes);
   const std::vector<Tensor> inputs = split_with_sizes(from_input, batch_sizes, 0);
   const int64_t steps = batch_sizes.size();

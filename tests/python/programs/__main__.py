@@ -15,9 +15,10 @@ import sys
 from time import monotonic
 
 from . import workers
-from .check import Check, alone, verdict
+from .check import Check, verdict
 from .compare import Difference
 from .generate import generate
+from .leaves import TASTES
 from .reduce import reduce
 from .workers import Worker, each
 
@@ -27,7 +28,7 @@ def main() -> int:
     if options.device != "cpu":
         workers.start_method = "spawn"
     if options.show is not None:
-        print(generate(options.show), end="")
+        print(generate(options.show, options.mostly), end="")
         return 0
     if options.file:
         return _one_of_your_own(options)
@@ -60,14 +61,17 @@ def _options():
         "--keep-going", action="store_true", help="do not stop after the tenth finding"
     )
     parser.add_argument("--no-reduce", action="store_true", help="print programs as they are")
+    parser.add_argument(
+        "--mostly", choices=TASTES, default="", help="short programs, of what tensors mostly are"
+    )
     parser.add_argument("--show", type=int, metavar="SEED", help="print a program")
     parser.add_argument("--file", type=pathlib.Path, help="a program of your own")
     return parser.parse_args()
 
 
-def _pytorch_dies(program: str | int) -> bool:
+def _pytorch_dies(check: Check, program: str | int) -> bool:
     """Whether it needs no second library for a crash."""
-    return next(each(alone, [program], 1))[1] is not None
+    return next(each(check.alone, [program], 1))[1] is not None
 
 
 def _many(options) -> int:
@@ -81,7 +85,7 @@ def _many(options) -> int:
     ran = 0
     for seed, difference in each(check, seeds, options.jobs):
         ran += 1
-        if difference is None or (difference.aspect == "crash" and _pytorch_dies(seed)):
+        if difference is None or (difference.aspect == "crash" and _pytorch_dies(check, seed)):
             continue
         kind = difference.kind
         findings.setdefault(kind, []).append(seed)
@@ -100,7 +104,7 @@ def _report(seed: int, difference: Difference, check: Check, options) -> None:
     if options.device != "cpu":
         print(verdict(difference, next(each(check.on_cpu(), [seed], 1))[1]))
     if not options.no_reduce:
-        print(_reduced(generate(seed), difference, check))
+        print(_reduced(generate(seed, options.mostly), difference, check))
     sys.stdout.flush()
 
 

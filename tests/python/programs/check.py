@@ -14,6 +14,7 @@ class Check:
 
     def __init__(self, options):
         ignored = options.ignore.read_text().split("\n") if options.ignore else ()
+        self.taste = options.mostly
         self.settings = Settings(options.device, options.errors, tuple(filter(None, ignored)))
 
     def on_cpu(self) -> Check:
@@ -22,11 +23,15 @@ class Check:
         return other
 
     def __call__(self, program: str | int) -> Difference | None:
-        return compare(text_of(program), self.settings)
+        return compare(text_of(program, self.taste), self.settings)
+
+    def alone(self, program: str | int) -> Difference | None:
+        """What PyTorch alone makes of it: for a program that takes its process down."""
+        return run_in_pytorch(text_of(program, self.taste))
 
 
-def text_of(program: str | int) -> str:
-    return generate(program) if isinstance(program, int) else program
+def text_of(program: str | int, taste: str = "") -> str:
+    return generate(program, taste) if isinstance(program, int) else program
 
 
 def verdict(difference: Difference, on_cpu: Difference | None) -> str:
@@ -36,8 +41,3 @@ def verdict(difference: Difference, on_cpu: Difference | None) -> str:
     if on_cpu.kind == difference.kind:
         return "  on the CPU: the same, so it is not the device's"
     return f"  on the CPU: another one, {on_cpu}"
-
-
-def alone(program: str | int) -> Difference | None:
-    """What PyTorch alone makes of it: for a program that takes its process down."""
-    return run_in_pytorch(text_of(program))

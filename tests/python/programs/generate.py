@@ -1,4 +1,4 @@
-"""generate(seed): the text of a random program."""
+"""generate(seed, taste): the text of a random program."""
 
 from __future__ import annotations
 
@@ -35,15 +35,35 @@ STATEMENTS = {
 ALWAYS = (s.new_trainable, s.arithmetic, s.function)
 
 
-def generate(seed: int) -> str:
-    p = Program(seed)
-    kinds = [k for k in STATEMENTS if k in ALWAYS or p.chance(0.45)]
-    weights = [STATEMENTS[k] * p.choose(0.3, 1, 1, 3) for k in kinds]
+# What goes on for several statements, which a short program has not.
+LONG = (
+    s.module,
+    s.use_module,
+    s.parameter,
+    s.loss_module,
+    s.optimizer,
+    s.step,
+    s.block,
+    s.hook,
+    s.flags,
+    s.use_grad,
+)
+
+
+def generate(seed: int, taste: str = "") -> str:
+    """With a taste for certain tensors programs are short: any statement may be the one that does not expect them."""
+    p = Program(seed, taste)
+    if taste:
+        kinds = [k for k in STATEMENTS if k not in LONG]
+        weights = [STATEMENTS[k] for k in kinds]
+    else:
+        kinds = [k for k in STATEMENTS if k in ALWAYS or p.chance(0.45)]
+        weights = [STATEMENTS[k] * p.choose(0.3, 1, 1, 3) for k in kinds]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(p.choose(1, 2, 3)):
             _try(p, s.new_trainable)
-        for kind in p.rng.choices(kinds, weights, k=p.choose(6, 12, 20, 30)):
+        for kind in p.rng.choices(kinds, weights, k=4 if taste else p.choose(6, 12, 20, 30)):
             _try(p, kind)
         for kind in (s.backward, s.backward, s.grad):
             _try(p, kind)

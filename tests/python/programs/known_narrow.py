@@ -85,13 +85,6 @@ def _(c: Case) -> bool:
     return is_derivative(c) and vanish and only_theirs_is_nan(c)
 
 
-@documented("Cells refuse two kinds of 16-bit floats")
-def _(c: Case) -> bool:
-    called = re.search(r"_cell\(", c.called) is not None
-    refused = c.only_ours_raises("self and mat2 must have the same dtype")
-    return called and refused and {torch.float16, torch.bfloat16} <= {x.dtype for x in c.used}
-
-
 def with_floats(call: re.Match) -> str:
     return f"{call[1]}.float().mvlgamma(" if call[1] else f"mvlgamma({call[2]}.float(), "
 

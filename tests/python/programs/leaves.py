@@ -21,9 +21,22 @@ SPECIAL = {
 }
 
 
-def leaf(rng: random.Random, shape, dtype: str, values: str = "", trained: bool = False) -> str:
+# What tensors may mostly be: without elements, with dimensions of size 1, of special values, or floats of 16 bits.
+TASTES = ("nothing", "ones", "special", "narrow")
+
+
+def leaf(
+    rng: random.Random, shape, dtype: str, values: str = "", trained: bool = False, taste: str = ""
+) -> str:
     """An expression for a tensor. `values` is what may be in it: "" (anything), "unit" (0 to 1), "positive", "mask", or
     a number n (whole numbers below n). Trained ones require grad."""
+    if taste in ("nothing", "ones") and shape and rng.random() < 0.35:
+        d = rng.randrange(len(shape))
+        shape = (*shape[:d], int(taste == "ones"), *shape[d + 1 :])
+    if taste == "narrow" and dtype in FLOATS and rng.random() < 0.8:
+        dtype = rng.choice(NARROW)
+    if taste == "special" and not values and dtype != "bool" and rng.random() < 0.7:
+        values = "special"
     layout = _layout(rng, len(shape), math.prod(shape))
     stored, suffix = _stored(rng, tuple(shape), layout)
     text = _spell(rng, stored, dtype, values or _flavour(rng, dtype)) + suffix

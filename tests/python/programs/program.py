@@ -25,7 +25,8 @@ class Refused(Exception):
 
 
 class Program:
-    def __init__(self, seed: int):
+    def __init__(self, seed: int, taste: str = ""):
+        self.taste = taste  # one of leaves.TASTES
         self.rng = random.Random(seed)
         self.lines: list[str] = []
         self.names: dict[str, object] = {"t": torch}
@@ -93,10 +94,13 @@ class Program:
         for _ in range(8):
             kind = dtype or self.dtype()
             trained = kind in FLOATS + NARROW and self.chance(0.45)
-            text = leaf(self.rng, self.shape() if shape is None else shape, kind, values, trained)
+            text = self.leaf(self.shape() if shape is None else shape, kind, values, trained)
             if fits(eval(text, self.names)):
                 return self.assign(text)[0]
         raise Refused("no new tensor fits")
+
+    def leaf(self, shape, dtype: str, values: str = "", trained: bool = False) -> str:
+        return leaf(self.rng, shape, dtype, values, trained, self.taste)
 
     # ---- statements
 

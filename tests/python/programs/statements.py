@@ -10,7 +10,7 @@ from . import (
     rules_order,  # noqa: F401
 )
 from .arguments import like
-from .leaves import FLOATS, leaf, number
+from .leaves import FLOATS, number
 from .program import Program, Refused
 from .rules_tensor import index_tensor
 from .tensors import dtype_name
@@ -494,4 +494,4 @@ def new_leaf(p: Program) -> None:
 
 
 def new_trainable(p: Program) -> None:
-    p.assign(leaf(p.rng, p.shape(), p.choose(*FLOATS), trained=True))
+    p.assign(p.leaf(p.shape(), p.choose(*FLOATS), trained=True))
