@@ -21,8 +21,9 @@ SPECIAL = {
 }
 
 
-# What tensors may mostly be: without elements, with dimensions of size 1, of special values, or floats of 16 bits.
-TASTES = ("nothing", "ones", "special", "narrow")
+# What tensors may mostly be: without elements, with dimensions of size 1, of special values, floats of 16 bits, or of
+# another dtype than what they meet.
+TASTES = ("nothing", "ones", "special", "narrow", "mixed")
 
 
 def leaf(
@@ -35,6 +36,8 @@ def leaf(
         shape = (*shape[:d], int(taste == "ones"), *shape[d + 1 :])
     if taste == "narrow" and dtype in FLOATS and rng.random() < 0.8:
         dtype = rng.choice(NARROW)
+    if taste == "mixed" and dtype in FLOATS + NARROW and rng.random() < 0.5:
+        dtype = rng.choice(FLOATS + NARROW)
     if taste == "special" and not values and dtype != "bool" and rng.random() < 0.7:
         values = "special"
     layout = _layout(rng, len(shape), math.prod(shape))
