@@ -84,15 +84,14 @@ static dt_status take_step(const Step* step, const char* name, const Operand* ra
   for (int64_t k = 1; k < step->kinds; k++)
     memmove(step->states + k * step->n, step->states + k * step->most,
             (size_t)step->n * sizeof(dt_tensor*));
-  dt_tensor *const *params = step->params, *const *grads = step->grads, *const * states;
-  const int64_t n = step->n, states_n = n * step->kinds;
-  states = step->states;
+  const int64_t n = step->n, states = n * step->kinds;
   if (unless)
-    return dt_optimizer_update_unless(name, params, n, grads, n, states, states_n, rate->handle,
-                                      rate->kind, rate->i, rate->f, step->settings,
+    return dt_optimizer_update_unless(name, step->params, n, step->grads, n, step->states, states,
+                                      rate->handle, rate->kind, rate->i, rate->f, step->settings,
                                       step->settings_n, first, unless);
-  return dt_optimizer_update(name, params, n, grads, n, states, states_n, rate->handle, rate->kind,
-                             rate->i, rate->f, step->settings, step->settings_n, first);
+  return dt_optimizer_update(name, step->params, n, step->grads, n, step->states, states,
+                             rate->handle, rate->kind, rate->i, rate->f, step->settings,
+                             step->settings_n, first);
 }
 
 /* optimizer_step(name, params, first, state, kept, settings, unless): those of the list `params`

@@ -97,6 +97,15 @@ Tensor sum_of(const Tensor& a, const Tensor& b) {
                     [](BackwardCall& call) { call.results[0] = clone(call.grad()); });
 }
 
+// What is added to the state's product where that has a bias of its own: a GRU's, whose input stays
+// apart; and of an input of another dtype its part in the state's, as PyTorch's cells do.
+Tensor hidden_addend(bool is_gru, const Tensor& from_input, const RecurrentWeights& w) {
+  const Tensor& bias = w.hidden_bias;
+  if (is_gru) return expand(bias.defined() ? bias : new_zeros(w.hidden, {1}), from_input.sizes());
+  const Tensor part = to_dtype(from_input, w.hidden.dtype());
+  return bias.defined() ? part + bias : part;
+}
+
 }  // namespace
 
 RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_sizes,
@@ -110,15 +119,10 @@ RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_si
 RecurrentRun run_by_steps(Recurrence kind, const Tensor& rows, IntList batch_sizes,
                           const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
   const bool is_gru = kind == Recurrence::kGru;
-  // Where the input has another dtype its part is added to the state's, as PyTorch's cells do.
-  const bool is_mixed = rows.dtype() != first.h.dtype();
-  const bool shares_bias = !is_gru && !is_mixed;
+  const bool shares_bias = !is_gru && rows.dtype() == first.h.dtype();
   const Tensor bias = shares_bias ? sum_of(w.input_bias, w.hidden_bias) : w.input_bias;
   const Tensor from_input = linear(rows, w.input, bias);
-  const Tensor hidden_bias = w.hidden_bias.defined() ? w.hidden_bias : new_zeros(w.hidden, {1});
-  Tensor addend = to_dtype(from_input, first.h.dtype());
-  if (is_gru) addend = expand(hidden_bias, from_input.sizes());
-  if (is_mixed && !is_gru) addend = addend + hidden_bias;
+  const Tensor addend = shares_bias ? from_input : hidden_addend(is_gru, from_input, w);
   HiddenSide hidden(addend, w.hidden, batch_sizes);
   const std::vector<Tensor> inputs = split_with_sizes(from_input, batch_sizes, 0);
   const int64_t steps = batch_sizes.size();
