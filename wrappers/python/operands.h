@@ -3,19 +3,6 @@
 #ifndef DUMBTORCH_PYTHON_OPERANDS_H
 #define DUMBTORCH_PYTHON_OPERANDS_H
 
-/* Whether an object is a Python number that an int64 or a double holds, and no more than that. */
-static int read_plain(PyObject* x, Operand* out) {
-  if (PyFloat_CheckExact(x)) {
-    *out = (Operand){NULL, DT_SCALAR_KIND_FLOAT, 0, PyFloat_AsDouble(x)};
-    return 1;
-  }
-  if (!PyLong_CheckExact(x) && !PyBool_Check(x)) return 0;
-  int overflow = 0;
-  const int64_t i = PyLong_AsLongLongAndOverflow(x, &overflow);
-  *out = (Operand){NULL, PyBool_Check(x) ? DT_SCALAR_KIND_BOOL : DT_SCALAR_KIND_INT, i, 0.0};
-  return !overflow;
-}
-
 /* Adds an entry to a tuple, in which NULL is an exception that has been raised. */
 static void put_entry(PyObject** tuple, Py_ssize_t i, PyObject* entry) {
   if (*tuple && (!entry || PyTuple_SetItem(*tuple, i, entry))) Py_CLEAR(*tuple);
@@ -32,17 +19,18 @@ static PyObject* put_number(PyObject* tuple, Py_ssize_t at, const Operand* numbe
 static PyObject* scalar_parts(PyObject* module, PyObject* x) {
   (void)module;
   Operand number;
-  if (!read_plain(x, &number)) return PyObject_CallFunctionObjArgs(general_scalar, x, NULL);
+  const int good = read_operand(x, &number);
+  if (good < 0) return NULL;
+  if (!good || number.handle) return PyObject_CallFunctionObjArgs(general_scalar, x, NULL);
   return put_number(PyTuple_New(3), 0, &number);
 }
 
 static PyObject* operand_parts(PyObject* module, PyObject* x) {
   (void)module;
-  Operand operand = {NULL, 0, 0, 0.0};
-  if (PyObject_TypeCheck(x, base_type))
-    operand.handle = handle_of(x);
-  else if (!read_plain(x, &operand))
-    return PyObject_CallFunctionObjArgs(general_operand, x, NULL);
+  Operand operand;
+  const int good = read_operand(x, &operand);
+  if (good < 0) return NULL;
+  if (!good) return PyObject_CallFunctionObjArgs(general_operand, x, NULL);
   PyObject* out = PyTuple_New(4);
   put_entry(&out, 0, PyLong_FromLongLong((long long)(intptr_t)operand.handle));
   return put_number(out, 1, &operand);

@@ -39,7 +39,6 @@ SCALAR_OUT = ffi.typeof("py_scalar *")
 
 _FLOAT = _enums.SCALAR_KIND["float"]
 _INT = _enums.SCALAR_KIND["int"]
-_UINT = _enums.SCALAR_KIND["uint"]
 
 # ---- errors
 
@@ -126,21 +125,16 @@ def is_scalar(x) -> bool:
 
 
 def general_scalar(x) -> tuple[int, int, float]:
-    """read_scalar of what is no plain number of Python's."""
+    """read_scalar of what is no number of Python's."""
     if isinstance(x, TensorBase) and not is_scalar(x):
         raise TypeError("no number")  # PyTorch's sentence: see complain
     if isinstance(x, TensorBase) or is_number(x):
         return read_scalar(x.item())
-    if x.__class__ is int:  # beyond an int64
-        return _UINT, bits_of_uint64(x), 0.0
-    for plain in (bool, int, float):
-        if isinstance(x, plain):
-            return read_scalar(plain(x))
     raise TypeError(f"expected a number, not {x.__class__.__name__}")
 
 
 def general_operand(x) -> tuple[int, int, int, float]:
-    """read_operand of what is neither a tensor nor a plain number."""
+    """read_operand of what is neither a tensor nor a number of Python's."""
     if isinstance(x, TensorBase):  # a batch, which has no handle
         return x._h, 0, 0, 0.0
     return 0, *general_scalar(x)
