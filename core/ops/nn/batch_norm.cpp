@@ -192,25 +192,24 @@ bool may_take(const Tensor& y, const Tensor& addend) {
 
 // What a gradient of the kernel's result reads: a bit of each element. The packets that a byte
 // stands for lie along the channels, or along the positions of a channel, whose last packet may
-// have fewer elements.
+// have fewer elements. All of it is as the kernel met it: an input is widened to be differentiated.
 struct Passed {
   Tensor flags;  // undefined if there will be no backward
-
-  static int64_t packet(const Tensor& x) { return 16 / info(x.dtype()).bytes; }
+  int64_t packet = 0;
+  bool columns = false;
 
   static Passed make(const Tensor& x) {
     const View view = *channels_view(x);
-    const int64_t run = view.sizes[has_columns(view) ? 1 : 2];
-    const int64_t packets = (run + packet(x) - 1) / packet(x);
-    return {make_empty({x.numel() / run * packets}, kByteDType, x.device())};
+    const bool columns = has_columns(view);
+    const int64_t packet = 16 / x.item_bytes(), run = view.sizes[columns ? 1 : 2];
+    const int64_t packets = (run + packet - 1) / packet;
+    return {make_empty({x.numel() / run * packets}, kByteDType, x.device()), packet, columns};
   }
   // Which elements of x have a gradient.
   Tensor mask(const Tensor& x) const {
     const GradMode no_grad(false);
-    const View view = *channels_view(x);
-    const int64_t n = view.sizes[0], c = view.sizes[1], l = view.sizes[2];
-    const bool columns = has_columns(view);
-    const Tensor bits = arange(0, packet(x), 1, kByteDType, flags.device());
+    const int64_t n = x.size(0), c = x.size(1), l = x.numel() / (n * c);
+    const Tensor bits = arange(0, packet, 1, kByteDType, flags.device());
     const Tensor each = bitwise_and(bitwise_right_shift(unsqueeze(flags, 1), bits), 1);
     const Tensor runs = reshape(each, {n, columns ? l : c, -1});
     const Tensor walked = narrow(runs, 2, 0, columns ? c : l);
