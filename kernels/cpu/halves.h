@@ -21,6 +21,17 @@ inline Vector<float> widen_halves(const BFloat16* x) {
   return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
 }
 
+// As many as a vector has doubles.
+inline Vector<double> widen_to_doubles(const Float16* x) {
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+  return _mm512_cvtps_pd(_mm256_cvtph_ps(bits));
+}
+
+inline Vector<double> widen_to_doubles(const BFloat16* x) {
+  const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
+  return _mm512_cvtps_pd(_mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16)));
+}
+
 inline void round_halves(Float16* y, Vector<float> x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(y), _mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT));
 }
@@ -39,6 +50,16 @@ inline Vector<float> widen_halves(const Float16* x) {
 inline Vector<float> widen_halves(const BFloat16* x) {
   const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(x));
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+}
+
+inline Vector<double> widen_to_doubles(const Float16* x) {
+  const __m128i bits = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(x));
+  return _mm256_cvtps_pd(_mm_cvtph_ps(bits));
+}
+
+inline Vector<double> widen_to_doubles(const BFloat16* x) {
+  const __m128i bits = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(x));
+  return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_slli_epi32(_mm_cvtepu16_epi32(bits), 16)));
 }
 
 inline void round_halves(Float16* y, Vector<float> x) {
@@ -67,6 +88,14 @@ inline Vector<float> widen_first(const Half* x, int64_t n) {
   __builtin_memcpy(few, x, static_cast<size_t>(n) * sizeof(Half));
 #endif
   return widen_halves(static_cast<const Half*>(few));
+}
+
+template <class Half>
+inline Vector<double> widen_first_to_doubles(const Half* x, int64_t n) {
+  if (n == kHalves / 2) return widen_to_doubles(x);
+  Half few[kHalves / 2] = {};
+  __builtin_memcpy(few, x, static_cast<size_t>(n) * sizeof(Half));
+  return widen_to_doubles(static_cast<const Half*>(few));
 }
 
 // Brain16::round of each.

@@ -392,31 +392,43 @@ struct WidenedHalves {
   float values[kHalves];
 };
 
-// Operands are halves, except for those that are a number: a float.
-template <class F, class Half, unsigned kNumbers, int... kInput>
-DT_MATH int64_t run_half_vectors(Half* out, const void* const* in, const float* parameters,
-                                 int64_t n, std::integer_sequence<int, kInput...>) {
-  const auto operand = [in](auto input, int64_t i) {
-    constexpr int k = decltype(input)::value;
-    if constexpr ((kNumbers >> k & 1) != 0) {
-      return WidenedHalves(*static_cast<const float*>(in[k]));
-    } else {
-      return WidenedHalves(widen_halves(static_cast<const Half*>(in[k]) + i));
-    }
-  };
+// An operand of a row: halves, or one number. Read before the loop, whose stores might be to it.
+template <class Half>
+struct HalfOperand {
+  explicit HalfOperand(const void* row) : x(static_cast<const Half*>(row)) {}
+  DT_MATH WidenedHalves at(int64_t i) const { return WidenedHalves(widen_halves(x + i)); }
+  const Half* x;
+};
+template <>
+struct HalfOperand<float> {
+  explicit HalfOperand(const void* row) : number(*static_cast<const float*>(row)) {}
+  DT_MATH WidenedHalves at(int64_t) const { return WidenedHalves(number); }
+  float number;
+};
+
+template <class F, class Half, class... Operand>
+DT_MATH int64_t run_half_vectors(Half* out, const float* parameters, int64_t n,
+                                 const Operand&... operand) {
   int64_t i = 0;
   for (; i + kHalves <= n; i += kHalves) {
     float y[kHalves];
-    run_row<F, 0, float>(y, parameters, kHalves,
-                         operand(std::integral_constant<int, kInput>(), i)...);
+    run_row<F, 0, float>(y, parameters, kHalves, operand.at(i)...);
     round_halves(out + i, load(y));
   }
   return i;
 }
 
+template <class F, class Half, unsigned kNumbers, int... kInput>
+DT_MATH int64_t run_half_inputs(Half* out, const void* const* in, const float* parameters,
+                                int64_t n, std::integer_sequence<int, kInput...>) {
+  return run_half_vectors<F>(
+      out, parameters, n,
+      HalfOperand<std::conditional_t<(kNumbers >> kInput & 1) != 0, float, Half>>(in[kInput])...);
+}
+
 template <class F, class Half, unsigned kNumbers>
 void run_half_row(void* out, const void* const* in, const float* parameters, int64_t n) {
-  const int64_t done = run_half_vectors<F, Half, kNumbers>(
+  const int64_t done = run_half_inputs<F, Half, kNumbers>(
       static_cast<Half*>(out), in, parameters, n, std::make_integer_sequence<int, F::n_in>());
   if (done < n)
     run_last_halves(run_half_row<F, Half, kNumbers>, F::n_in, kNumbers, out, in, parameters, done,

@@ -249,7 +249,7 @@ class ReduceEngine {
         is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
         squares_floats_(squares<float>()),
         squares_doubles_(squares<double>()),
-        adds_halves_(kAddsFloats && is_narrow_float(x_.dtype)),
+        adds_halves_((kAddsFloats || squares_halves()) && is_narrow_float(x_.dtype)),
         partial_(static_cast<T*>(on.workspace)) {
     if constexpr (kChoosesIntegers)
       narrow_ = narrow_choice<typename Op::Operation>(x_.dtype, job.map == Map::kNonzero);
@@ -347,9 +347,10 @@ class ReduceEngine {
   bool squares() const {
     return kAddsDoubles && job_.map == Map::kSquare && holds<From>(x_.dtype);
   }
+  bool squares_halves() const { return kAddsHalves && kAddsDoubles && job_.map == Map::kSquare; }
   bool is_read_in_place() const {
     return is_native_ || squares_floats_ || squares_doubles_ || narrow_.spans != nullptr ||
-           (adds_halves_ && sums_in_place(plan_.length));
+           (adds_halves_ && sums_in_place<T>(plan_.length));
   }
 
   // Calls add(x) with elements of 16 bits as what they are.
@@ -369,6 +370,11 @@ class ReduceEngine {
         return Op::add_spans(state, reinterpret_cast<const float*>(x), row_stride, rows, n, square);
       if (squares_doubles_)
         return Op::add_spans(state, reinterpret_cast<const T*>(x), row_stride, rows, n, square);
+      if constexpr (kAddsHalves) {
+        if (adds_halves_)
+          return add_halves(offset,
+                            [=](auto* h) { add_half_squares(state, h, row_stride, rows, n); });
+      }
     }
     if constexpr (kAddsFloats) {
       if (adds_halves_)

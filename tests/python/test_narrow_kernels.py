@@ -222,7 +222,7 @@ FORMULAS = {
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize(
-    "shape", [(1, 1), (3, 7), (2, 8), (5, 17), (2, 777), (1, 4099), (3, 11)], ids=str
+    "shape", [(1, 1), (3, 7), (2, 8), (9, 12), (5, 17), (2, 777), (1, 4099), (3, 11)], ids=str
 )
 @pytest.mark.parametrize("name", FORMULAS)
 def test_formulas(name, shape, dtype):
