@@ -33,7 +33,8 @@ _IMPORTS = """\
 # ruff: noqa
 from . import _enums
 from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
-from ._native import ffi, lib
+from ._native import ffi
+from ._native.lib import *  # py_NAME: to look one up in `lib` takes a tenth of a short call
 from ._named_results import result_type
 from ._out import need_tuple
 from ._runtime import (
@@ -288,7 +289,7 @@ def _call(c: Call) -> tuple[list[str], str]:
     # What the library keeps is registered last: nothing may fail between that and the call.
     keeps = [line for line in prepare if " = keep(" in line]
     prepare = [line for line in prepare if line not in keeps] + keeps
-    return prepare, f"lib.py_{c.function.name}({', '.join(passed)}"
+    return prepare, f"py_{c.function.name}({', '.join(passed)}"
 
 
 def argument(a: Slot) -> tuple[list[str], list[str]]:
@@ -300,9 +301,11 @@ def argument(a: Slot) -> tuple[list[str], list[str]]:
     n, kind = safe(a.name), a.kind
     c = a.name + "_c"
     match kind.key:
-        case "tensor" | "handle":
+        case "tensor" | "tensor?":
+            return [], [n]
+        case "handle":
             return [], [f"{n}._h"]
-        case "tensor?" | "handle?":
+        case "handle?":
             return [], [f"0 if {n} is None else {n}._h"]
         case "tensor[]":
             return [f"{c} = handle_list({n})"], [c, f"len({c})"]
@@ -493,7 +496,7 @@ _LENT = {
     "i64": "@", "f64": "@", "bool": "@ != 0", "str": "ffi.string(@).decode()", "enum": "NAME.value(@)",
 }  # fmt: skip
 _GIVEN = {
-    "tensor": "lib.py_tensor_alias(@._h)", "tensor?": "give_optional(@)", "tensor[]": "give_list(@)",
+    "tensor": "py_tensor_alias(@)", "tensor?": "give_optional(@)", "tensor[]": "give_list(@)",
     "i64": "@", "f64": "@", "bool": "bool(@)",
 }  # fmt: skip
 
@@ -516,7 +519,7 @@ def _callback(h: Hook) -> str:
 def handle_class(c: Class) -> str:
     """Everything but tensors: objects with generated methods."""
     lines = [f"class {camel(c.name)}(Handle):", f'{INDENT}"""{c.handle.doc}"""', ""]
-    lines += [f"{INDENT}__slots__ = ()", f"{INDENT}_release = lib.py_{c.name}_release"]
+    lines += [f"{INDENT}__slots__ = ()", f"{INDENT}_release = py_{c.name}_release"]
     for call in c.calls:
         lines.append("")
         if call.function.as_property:

@@ -1,8 +1,9 @@
 """Prints the C code under the Python wrapper.
 
 `native.gen.cdef` and `native.gen.c` are what cffi compiles: for each function a static shim
-`py_NAME` with a shape that is cheap to call from Python. A handle is an int64, so no pointer
-objects are made; one result comes back as the shim's own result, with a value that says "failed":
+`py_NAME` with a shape that is cheap to call from Python. A tensor crosses as itself, what else has a
+handle as an int64, so no pointer objects are made; one result comes back as the shim's own result,
+with a value that says "failed":
 
     handle, list, text   0 (an absent optional is 0 too, so there 1 means failed)
     i64                  INT64_MIN     f64   NaN     bool, count, pointer   -1     enum, device   0
@@ -50,7 +51,9 @@ def parameters(a: Slot) -> list[str]:
     """What a shim takes for one argument."""
     n, kind = a.name, a.kind
     match kind.base:
-        case "tensor" | "handle" if not kind.list:
+        case "tensor" if not kind.list:
+            return [f"{'optional_tensor' if kind.optional else 'tensor_handle'} {n}"]
+        case "handle" if not kind.list:
             return [f"int64_t {n}"]
         case "tensor":
             return [f"const int64_t *{n}", f"int64_t {n}_n"]
@@ -195,11 +198,12 @@ def callback(h: Hook) -> tuple[str, str]:
     taken, passed, before, after = ["int64_t id"], ["(int64_t)(intptr_t)user_data"], [], []
     for s in h.inputs:
         n = s.name
-        if s.kind.base in ("tensor", "handle"):
+        if s.kind.base in ("tensor", "handle") and not s.kind.list:
+            taken.append(f"int64_t {n}")
+            passed.append(f"(int64_t)(intptr_t){n}")
+        elif s.kind.list and s.kind.base == "tensor":
             taken += parameters(s)
-            passed += (
-                [f"(const int64_t *){n}", f"{n}_n"] if s.kind.list else [f"(int64_t)(intptr_t){n}"]
-            )
+            passed += [f"(const int64_t *){n}", f"{n}_n"]
         else:
             taken += parameters(s)
             passed += [p.name for p in s.parameters]
