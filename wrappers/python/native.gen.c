@@ -1791,7 +1791,7 @@ static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, do
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scaled_dot_product_attention(tensor_handle query, tensor_handle key, tensor_handle value, optional_tensor attn_mask, double dropout_p, _Bool is_causal, int32_t scale_given, double scale, _Bool enable_gqa) {
+static new_tensor py_scaled_dot_product_attention(tensor_handle query, tensor_handle key, tensor_handle value, optional_tensor attn_mask, double dropout_p, _Bool is_causal, int32_t scale_given, double scale, _Bool enable_gqa) {
   dt_tensor *out = NULL;
   (void)!dt_scaled_dot_product_attention((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, (dt_tensor *)(intptr_t)attn_mask, dropout_p, is_causal, scale_given ? &scale : NULL, enable_gqa, &out);
   return (int64_t)(intptr_t)out;
@@ -1902,187 +1902,187 @@ static int64_t py_custom_function(const char *name, const int64_t *inputs, int64
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv1d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv1d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv1d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv1d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv1d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv_transpose1d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+static new_tensor py_conv_transpose1d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
   dt_tensor *out = NULL;
   (void)!dt_conv_transpose1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv2d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv2d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv2d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv2d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv2d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv_transpose2d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+static new_tensor py_conv_transpose2d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
   dt_tensor *out = NULL;
   (void)!dt_conv_transpose2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv3d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv3d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv3d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv3d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv3d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv_transpose3d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+static new_tensor py_conv_transpose3d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
   dt_tensor *out = NULL;
   (void)!dt_conv_transpose3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_empty(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_empty(size, size_n, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty_strided(const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_empty_strided(const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_empty_strided(size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty_strided(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_empty_strided(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_empty_strided((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_zeros(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_zeros(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_zeros(size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ones(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_ones(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_ones(size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_full(const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_full(const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_full(size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_arange(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int32_t step_kind, int64_t step_i, double step_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_arange(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int32_t step_kind, int64_t step_i, double step_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_linspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, double base, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_logspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, double base, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_eye(int64_t n, int32_t m_given, int64_t m, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_eye(int64_t n, int32_t m_given, int64_t m, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_eye(n, m_given ? &m : NULL, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scalar_tensor(int32_t s_kind, int64_t s_i, double s_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_scalar_tensor(int32_t s_kind, int64_t s_i, double s_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_scalar_tensor(s_kind, s_i, s_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_empty_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_empty_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_zeros_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_zeros_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_zeros_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ones_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_ones_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_ones_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_full_like(tensor_handle input, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_full_like(tensor_handle input, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_full_like((dt_tensor *)(intptr_t)input, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_empty(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_empty((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_zeros(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_zeros(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_zeros((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_ones(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_ones(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_ones((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_full(tensor_handle input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_full(tensor_handle input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_full((dt_tensor *)(intptr_t)input, size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_from_numbers(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_bools(const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t device_type, int64_t device_index) {
+static new_tensor py_from_bools(const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
   (void)!dt_from_bools(data, data_n, list_or_null(size, size_n), list_count(size_n), device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_from_ints(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
@@ -2098,7 +2098,7 @@ static int64_t py_to_numbers(tensor_handle input, double *out, int64_t capacity)
   return dt_to_numbers((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_clone(tensor_handle input, int32_t memory_format) {
+static new_tensor py_clone(tensor_handle input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_clone((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
@@ -2183,7 +2183,7 @@ static int64_t py_data_loader_next(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_read_idx(const char *path) {
+static new_tensor py_read_idx(const char *path) {
   dt_tensor *out = NULL;
   (void)!dt_read_idx(path, &out);
   return (int64_t)(intptr_t)out;
@@ -2240,7 +2240,7 @@ static int32_t py_save_archive(const char *path, const char *const *names, int64
   return dt_save_archive(path, names, names_n, (dt_tensor *const *)records, records_n);
 }
 
-static int64_t py_archive_bytes(const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
+static new_tensor py_archive_bytes(const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
   dt_tensor *out = NULL;
   (void)!dt_archive_bytes(names, names_n, (dt_tensor *const *)records, records_n, &out);
   return (int64_t)(intptr_t)out;
@@ -2268,7 +2268,7 @@ static int32_t py_save_npy(const char *path, tensor_handle array) {
   return dt_save_npy(path, (dt_tensor *)(intptr_t)array);
 }
 
-static int64_t py_load_npy(const char *path) {
+static new_tensor py_load_npy(const char *path) {
   dt_tensor *out = NULL;
   (void)!dt_load_npy(path, &out);
   return (int64_t)(intptr_t)out;
@@ -2397,7 +2397,7 @@ static int32_t py_get_deterministic(void) {
   return dt_get_deterministic(&out) ? -1 : out;
 }
 
-static int64_t py_tensor_pin_memory(tensor_handle input) {
+static new_tensor py_tensor_pin_memory(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tensor_pin_memory((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -2525,7 +2525,7 @@ static int32_t py_is_capturing(void) {
   return dt_is_capturing(&out) ? -1 : out;
 }
 
-static int64_t py_linalg_cholesky(tensor_handle A, _Bool upper) {
+static new_tensor py_linalg_cholesky(tensor_handle A, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cholesky((dt_tensor *)(intptr_t)A, upper, &out);
   return (int64_t)(intptr_t)out;
@@ -2540,19 +2540,19 @@ static int32_t py_linalg_cholesky_ex(tensor_handle A, _Bool upper, _Bool check_e
   return status;
 }
 
-static int64_t py_cholesky(tensor_handle input, _Bool upper) {
+static new_tensor py_cholesky(tensor_handle input, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky((dt_tensor *)(intptr_t)input, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cholesky_solve(tensor_handle input, tensor_handle input2, _Bool upper) {
+static new_tensor py_cholesky_solve(tensor_handle input, tensor_handle input2, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cholesky_inverse(tensor_handle input, _Bool upper) {
+static new_tensor py_cholesky_inverse(tensor_handle input, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky_inverse((dt_tensor *)(intptr_t)input, upper, &out);
   return (int64_t)(intptr_t)out;
@@ -2600,19 +2600,19 @@ static int32_t py_lu_unpack(tensor_handle LU_data, tensor_handle LU_pivots, _Boo
   return status;
 }
 
-static int64_t py_linalg_lu_solve(tensor_handle LU, tensor_handle pivots, tensor_handle B, _Bool left, _Bool adjoint) {
+static new_tensor py_linalg_lu_solve(tensor_handle LU, tensor_handle pivots, tensor_handle B, _Bool left, _Bool adjoint) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_lu_solve((dt_tensor *)(intptr_t)LU, (dt_tensor *)(intptr_t)pivots, (dt_tensor *)(intptr_t)B, left, adjoint, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_lu_solve(tensor_handle input, tensor_handle LU_data, tensor_handle LU_pivots) {
+static new_tensor py_lu_solve(tensor_handle input, tensor_handle LU_data, tensor_handle LU_pivots) {
   dt_tensor *out = NULL;
   (void)!dt_lu_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)LU_data, (dt_tensor *)(intptr_t)LU_pivots, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_solve(tensor_handle A, tensor_handle B, _Bool left) {
+static new_tensor py_linalg_solve(tensor_handle A, tensor_handle B, _Bool left) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_solve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, &out);
   return (int64_t)(intptr_t)out;
@@ -2627,7 +2627,7 @@ static int32_t py_linalg_solve_ex(tensor_handle A, tensor_handle B, _Bool left, 
   return status;
 }
 
-static int64_t py_linalg_solve_triangular(tensor_handle A, tensor_handle B, _Bool upper, _Bool left, _Bool unitriangular) {
+static new_tensor py_linalg_solve_triangular(tensor_handle A, tensor_handle B, _Bool upper, _Bool left, _Bool unitriangular) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_solve_triangular((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, upper, left, unitriangular, &out);
   return (int64_t)(intptr_t)out;
@@ -2642,13 +2642,13 @@ static int32_t py_triangular_solve(tensor_handle input, tensor_handle A, _Bool u
   return status;
 }
 
-static int64_t py_linalg_inv(tensor_handle A) {
+static new_tensor py_linalg_inv(tensor_handle A) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_inv((dt_tensor *)(intptr_t)A, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_inverse(tensor_handle input) {
+static new_tensor py_inverse(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_inverse((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -2663,13 +2663,13 @@ static int32_t py_linalg_inv_ex(tensor_handle A, _Bool check_errors, int64_t *ou
   return status;
 }
 
-static int64_t py_linalg_det(tensor_handle A) {
+static new_tensor py_linalg_det(tensor_handle A) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_det((dt_tensor *)(intptr_t)A, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_det(tensor_handle input) {
+static new_tensor py_det(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_det((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -2693,7 +2693,7 @@ static int32_t py_slogdet(tensor_handle input, int64_t *out) {
   return status;
 }
 
-static int64_t py_logdet(tensor_handle input) {
+static new_tensor py_logdet(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_logdet((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -2717,19 +2717,19 @@ static int32_t py_geqrf(tensor_handle input, int64_t *out) {
   return status;
 }
 
-static int64_t py_linalg_householder_product(tensor_handle A, tensor_handle tau) {
+static new_tensor py_linalg_householder_product(tensor_handle A, tensor_handle tau) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_householder_product((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)tau, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_orgqr(tensor_handle input, tensor_handle input2) {
+static new_tensor py_orgqr(tensor_handle input, tensor_handle input2) {
   dt_tensor *out = NULL;
   (void)!dt_orgqr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ormqr(tensor_handle input, tensor_handle input2, tensor_handle input3, _Bool left, _Bool transpose) {
+static new_tensor py_ormqr(tensor_handle input, tensor_handle input2, tensor_handle input3, _Bool left, _Bool transpose) {
   dt_tensor *out = NULL;
   (void)!dt_ormqr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)input3, left, transpose, &out);
   return (int64_t)(intptr_t)out;
@@ -2744,7 +2744,7 @@ static int32_t py_linalg_eigh(tensor_handle A, const char *UPLO, int64_t *out) {
   return status;
 }
 
-static int64_t py_linalg_eigvalsh(tensor_handle A, const char *UPLO) {
+static new_tensor py_linalg_eigvalsh(tensor_handle A, const char *UPLO) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_eigvalsh((dt_tensor *)(intptr_t)A, UPLO, &out);
   return (int64_t)(intptr_t)out;
@@ -2761,7 +2761,7 @@ static int32_t py_linalg_svd(tensor_handle A, _Bool full_matrices, const char *d
   return status;
 }
 
-static int64_t py_linalg_svdvals(tensor_handle A, const char *driver) {
+static new_tensor py_linalg_svdvals(tensor_handle A, const char *driver) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_svdvals((dt_tensor *)(intptr_t)A, driver, &out);
   return (int64_t)(intptr_t)out;
@@ -2778,13 +2778,13 @@ static int32_t py_svd(tensor_handle input, _Bool some, _Bool compute_uv, int64_t
   return status;
 }
 
-static int64_t py_linalg_pinv(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
+static new_tensor py_linalg_pinv(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_pinv((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_rank(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
+static new_tensor py_linalg_matrix_rank(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_rank((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
@@ -2803,61 +2803,61 @@ static int32_t py_linalg_lstsq(tensor_handle A, tensor_handle B, int32_t rcond_g
   return status;
 }
 
-static int64_t py_linalg_cond(tensor_handle A, int32_t p_kind, int64_t p_i, double p_f) {
+static new_tensor py_linalg_cond(tensor_handle A, int32_t p_kind, int64_t p_i, double p_f) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cond((dt_tensor *)(intptr_t)A, p_kind, p_i, p_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_cond_named(tensor_handle A, const char *p) {
+static new_tensor py_linalg_cond_named(tensor_handle A, const char *p) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cond_named((dt_tensor *)(intptr_t)A, p, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_exp(tensor_handle A) {
+static new_tensor py_linalg_matrix_exp(tensor_handle A) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_exp((dt_tensor *)(intptr_t)A, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_matrix_exp(tensor_handle input) {
+static new_tensor py_matrix_exp(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_matrix_exp((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_tensorinv(tensor_handle A, int64_t ind) {
+static new_tensor py_linalg_tensorinv(tensor_handle A, int64_t ind) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_tensorinv((dt_tensor *)(intptr_t)A, ind, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_tensorsolve(tensor_handle A, tensor_handle B, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_linalg_tensorsolve(tensor_handle A, tensor_handle B, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_tensorsolve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, list_or_null(dims, dims_n), list_count(dims_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rotary_embedding(tensor_handle input, optional_tensor positions, double base, _Bool interleaved) {
+static new_tensor py_rotary_embedding(tensor_handle input, optional_tensor positions, double base, _Bool interleaved) {
   dt_tensor *out = NULL;
   (void)!dt_rotary_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)positions, base, interleaved, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sinusoidal_embedding(tensor_handle positions, int64_t embedding_dim, double base) {
+static new_tensor py_sinusoidal_embedding(tensor_handle positions, int64_t embedding_dim, double base) {
   dt_tensor *out = NULL;
   (void)!dt_sinusoidal_embedding((dt_tensor *)(intptr_t)positions, embedding_dim, base, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_top_k_top_p_filtering(tensor_handle logits, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p) {
+static new_tensor py_top_k_top_p_filtering(tensor_handle logits, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p) {
   dt_tensor *out = NULL;
   (void)!dt_top_k_top_p_filtering((dt_tensor *)(intptr_t)logits, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sample_logits(tensor_handle logits, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
+static new_tensor py_sample_logits(tensor_handle logits, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_sample_logits((dt_tensor *)(intptr_t)logits, temperature, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
@@ -2909,13 +2909,13 @@ static int64_t py_kv_cache_seen(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kv_cache_decoder_block(int64_t self, tensor_handle input, int64_t heads, tensor_handle norm1_weight, optional_tensor norm1_bias, tensor_handle qkv_weight, optional_tensor qkv_bias, tensor_handle out_weight, optional_tensor out_bias, tensor_handle norm2_weight, optional_tensor norm2_bias, tensor_handle up_weight, optional_tensor up_bias, tensor_handle down_weight, optional_tensor down_bias, double eps) {
+static new_tensor py_kv_cache_decoder_block(int64_t self, tensor_handle input, int64_t heads, tensor_handle norm1_weight, optional_tensor norm1_bias, tensor_handle qkv_weight, optional_tensor qkv_bias, tensor_handle out_weight, optional_tensor out_bias, tensor_handle norm2_weight, optional_tensor norm2_bias, tensor_handle up_weight, optional_tensor up_bias, tensor_handle down_weight, optional_tensor down_bias, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_kv_cache_decoder_block((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)input, heads, (dt_tensor *)(intptr_t)norm1_weight, (dt_tensor *)(intptr_t)norm1_bias, (dt_tensor *)(intptr_t)qkv_weight, (dt_tensor *)(intptr_t)qkv_bias, (dt_tensor *)(intptr_t)out_weight, (dt_tensor *)(intptr_t)out_bias, (dt_tensor *)(intptr_t)norm2_weight, (dt_tensor *)(intptr_t)norm2_bias, (dt_tensor *)(intptr_t)up_weight, (dt_tensor *)(intptr_t)up_bias, (dt_tensor *)(intptr_t)down_weight, (dt_tensor *)(intptr_t)down_bias, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_amp_unscale_(const int64_t *grads, int64_t grads_n, tensor_handle scale) {
+static new_tensor py_amp_unscale_(const int64_t *grads, int64_t grads_n, tensor_handle scale) {
   dt_tensor *out = NULL;
   (void)!dt_amp_unscale_((dt_tensor *const *)grads, grads_n, (dt_tensor *)(intptr_t)scale, &out);
   return (int64_t)(intptr_t)out;
@@ -2931,7 +2931,7 @@ static int64_t py_grad_scaler_new(double init_scale, double growth_factor, doubl
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_grad_scaler_scale(int64_t self, tensor_handle outputs) {
+static new_tensor py_grad_scaler_scale(int64_t self, tensor_handle outputs) {
   dt_tensor *out = NULL;
   (void)!dt_grad_scaler_scale((dt_grad_scaler *)(intptr_t)self, (dt_tensor *)(intptr_t)outputs, &out);
   return (int64_t)(intptr_t)out;
@@ -2949,7 +2949,7 @@ static int32_t py_grad_scaler_update(int64_t self, int32_t new_scale_given, doub
   return dt_grad_scaler_update((dt_grad_scaler *)(intptr_t)self, new_scale_given ? &new_scale : NULL);
 }
 
-static int64_t py_grad_scaler_get_state(int64_t self) {
+static new_tensor py_grad_scaler_get_state(int64_t self) {
   dt_tensor *out = NULL;
   (void)!dt_grad_scaler_get_state((dt_grad_scaler *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
@@ -2959,13 +2959,13 @@ static int32_t py_grad_scaler_set_state(int64_t self, tensor_handle state) {
   return dt_grad_scaler_set_state((dt_grad_scaler *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
 }
 
-static int64_t py_index(tensor_handle input, const int64_t *indices, int64_t indices_n) {
+static new_tensor py_index(tensor_handle input, const int64_t *indices, int64_t indices_n) {
   dt_tensor *out = NULL;
   (void)!dt_index((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_index_put(tensor_handle input, const int64_t *indices, int64_t indices_n, tensor_handle values, _Bool accumulate) {
+static new_tensor py_index_put(tensor_handle input, const int64_t *indices, int64_t indices_n, tensor_handle values, _Bool accumulate) {
   dt_tensor *out = NULL;
   (void)!dt_index_put((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate, &out);
   return (int64_t)(intptr_t)out;
@@ -2975,13 +2975,13 @@ static int32_t py_index_put_(tensor_handle input, const int64_t *indices, int64_
   return dt_index_put_((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
 }
 
-static int64_t py_index_select(tensor_handle input, int64_t dim, tensor_handle index) {
+static new_tensor py_index_select(tensor_handle input, int64_t dim, tensor_handle index) {
   dt_tensor *out = NULL;
   (void)!dt_index_select((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_index_add(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_index_add(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_index_add((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -2991,13 +2991,13 @@ static int32_t py_index_add_(tensor_handle input, int64_t dim, tensor_handle ind
   return dt_index_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_gather(tensor_handle input, int64_t dim, tensor_handle index, _Bool sparse_grad) {
+static new_tensor py_gather(tensor_handle input, int64_t dim, tensor_handle index, _Bool sparse_grad) {
   dt_tensor *out = NULL;
   (void)!dt_gather((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, sparse_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scatter(tensor_handle input, int64_t dim, tensor_handle index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
+static new_tensor py_scatter(tensor_handle input, int64_t dim, tensor_handle index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
   dt_tensor *out = NULL;
   (void)!dt_scatter((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3007,7 +3007,7 @@ static int32_t py_scatter_(tensor_handle input, int64_t dim, tensor_handle index
   return dt_scatter_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f);
 }
 
-static int64_t py_scatter_add(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src) {
+static new_tensor py_scatter_add(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src) {
   dt_tensor *out = NULL;
   (void)!dt_scatter_add((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, &out);
   return (int64_t)(intptr_t)out;
@@ -3017,7 +3017,7 @@ static int32_t py_scatter_add_(tensor_handle input, int64_t dim, tensor_handle i
   return dt_scatter_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
 }
 
-static int64_t py_scatter_reduce(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src, const char *reduce, _Bool include_self) {
+static new_tensor py_scatter_reduce(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src, const char *reduce, _Bool include_self) {
   dt_tensor *out = NULL;
   (void)!dt_scatter_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self, &out);
   return (int64_t)(intptr_t)out;
@@ -3027,7 +3027,7 @@ static int32_t py_scatter_reduce_(tensor_handle input, int64_t dim, tensor_handl
   return dt_scatter_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self);
 }
 
-static int64_t py_index_reduce(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, const char *reduce, _Bool include_self) {
+static new_tensor py_index_reduce(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, const char *reduce, _Bool include_self) {
   dt_tensor *out = NULL;
   (void)!dt_index_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self, &out);
   return (int64_t)(intptr_t)out;
@@ -3037,7 +3037,7 @@ static int32_t py_index_reduce_(tensor_handle input, int64_t dim, tensor_handle 
   return dt_index_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self);
 }
 
-static int64_t py_index_fill(tensor_handle input, int64_t dim, tensor_handle index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_index_fill(tensor_handle input, int64_t dim, tensor_handle index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_index_fill((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3047,7 +3047,7 @@ static int32_t py_index_fill_(tensor_handle input, int64_t dim, tensor_handle in
   return dt_index_fill_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int64_t py_index_copy(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source) {
+static new_tensor py_index_copy(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source) {
   dt_tensor *out = NULL;
   (void)!dt_index_copy((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, &out);
   return (int64_t)(intptr_t)out;
@@ -3057,7 +3057,7 @@ static int32_t py_index_copy_(tensor_handle input, int64_t dim, tensor_handle in
   return dt_index_copy_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source);
 }
 
-static int64_t py_masked_scatter(tensor_handle input, tensor_handle mask, tensor_handle source) {
+static new_tensor py_masked_scatter(tensor_handle input, tensor_handle mask, tensor_handle source) {
   dt_tensor *out = NULL;
   (void)!dt_masked_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)source, &out);
   return (int64_t)(intptr_t)out;
@@ -3067,19 +3067,19 @@ static int32_t py_masked_scatter_(tensor_handle input, tensor_handle mask, tenso
   return dt_masked_scatter_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)source);
 }
 
-static int64_t py_take(tensor_handle input, tensor_handle index) {
+static new_tensor py_take(tensor_handle input, tensor_handle index) {
   dt_tensor *out = NULL;
   (void)!dt_take((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_take_along_dim(tensor_handle input, tensor_handle indices, int32_t dim_given, int64_t dim) {
+static new_tensor py_take_along_dim(tensor_handle input, tensor_handle indices, int32_t dim_given, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_take_along_dim((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, dim_given ? &dim : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_put(tensor_handle input, tensor_handle index, tensor_handle source, _Bool accumulate) {
+static new_tensor py_put(tensor_handle input, tensor_handle index, tensor_handle source, _Bool accumulate) {
   dt_tensor *out = NULL;
   (void)!dt_put((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate, &out);
   return (int64_t)(intptr_t)out;
@@ -3089,31 +3089,31 @@ static int32_t py_put_(tensor_handle input, tensor_handle index, tensor_handle s
   return dt_put_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate);
 }
 
-static int64_t py_nonzero_static(tensor_handle input, int64_t size, int64_t fill_value) {
+static new_tensor py_nonzero_static(tensor_handle input, int64_t size, int64_t fill_value) {
   dt_tensor *out = NULL;
   (void)!dt_nonzero_static((dt_tensor *)(intptr_t)input, size, fill_value, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_masked_select(tensor_handle input, tensor_handle mask) {
+static new_tensor py_masked_select(tensor_handle input, tensor_handle mask) {
   dt_tensor *out = NULL;
   (void)!dt_masked_select((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nonzero(tensor_handle input) {
+static new_tensor py_nonzero(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_nonzero((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_one_hot(tensor_handle input, int64_t num_classes) {
+static new_tensor py_one_hot(tensor_handle input, int64_t num_classes) {
   dt_tensor *out = NULL;
   (void)!dt_one_hot((dt_tensor *)(intptr_t)input, num_classes, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tril(tensor_handle input, int64_t diagonal) {
+static new_tensor py_tril(tensor_handle input, int64_t diagonal) {
   dt_tensor *out = NULL;
   (void)!dt_tril((dt_tensor *)(intptr_t)input, diagonal, &out);
   return (int64_t)(intptr_t)out;
@@ -3123,7 +3123,7 @@ static int32_t py_tril_(tensor_handle input, int64_t diagonal) {
   return dt_tril_((dt_tensor *)(intptr_t)input, diagonal);
 }
 
-static int64_t py_triu(tensor_handle input, int64_t diagonal) {
+static new_tensor py_triu(tensor_handle input, int64_t diagonal) {
   dt_tensor *out = NULL;
   (void)!dt_triu((dt_tensor *)(intptr_t)input, diagonal, &out);
   return (int64_t)(intptr_t)out;
@@ -3143,31 +3143,31 @@ static int32_t py_set_at(tensor_handle input, const char *index, int64_t value, 
   return dt_set_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, (dt_tensor *const *)tensors, tensors_n);
 }
 
-static int64_t py_segment_reduce(tensor_handle data, const char *reduce, optional_tensor lengths, optional_tensor indices, optional_tensor offsets, int64_t axis, _Bool unsafe, int32_t initial_kind, int64_t initial_i, double initial_f) {
+static new_tensor py_segment_reduce(tensor_handle data, const char *reduce, optional_tensor lengths, optional_tensor indices, optional_tensor offsets, int64_t axis, _Bool unsafe, int32_t initial_kind, int64_t initial_i, double initial_f) {
   dt_tensor *out = NULL;
   (void)!dt_segment_reduce((dt_tensor *)(intptr_t)data, reduce, (dt_tensor *)(intptr_t)lengths, (dt_tensor *)(intptr_t)indices, (dt_tensor *)(intptr_t)offsets, axis, unsafe, initial_kind, initial_i, initial_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_matmul(tensor_handle input, tensor_handle other) {
+static new_tensor py_matmul(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_matmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mm(tensor_handle input, tensor_handle mat2) {
+static new_tensor py_mm(tensor_handle input, tensor_handle mat2) {
   dt_tensor *out = NULL;
   (void)!dt_mm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bmm(tensor_handle input, tensor_handle mat2) {
+static new_tensor py_bmm(tensor_handle input, tensor_handle mat2) {
   dt_tensor *out = NULL;
   (void)!dt_bmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_baddbmm(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_baddbmm(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_baddbmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3177,7 +3177,7 @@ static int32_t py_baddbmm_(tensor_handle input, tensor_handle batch1, tensor_han
   return dt_baddbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_addbmm(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addbmm(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addbmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3187,13 +3187,13 @@ static int32_t py_addbmm_(tensor_handle input, tensor_handle batch1, tensor_hand
   return dt_addbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_mv(tensor_handle input, tensor_handle vec) {
+static new_tensor py_mv(tensor_handle input, tensor_handle vec) {
   dt_tensor *out = NULL;
   (void)!dt_mv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_addmv(tensor_handle input, tensor_handle mat, tensor_handle vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addmv(tensor_handle input, tensor_handle mat, tensor_handle vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addmv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat, (dt_tensor *)(intptr_t)vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3203,19 +3203,19 @@ static int32_t py_addmv_(tensor_handle input, tensor_handle mat, tensor_handle v
   return dt_addmv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat, (dt_tensor *)(intptr_t)vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_vdot(tensor_handle input, tensor_handle other) {
+static new_tensor py_vdot(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_vdot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dot(tensor_handle input, tensor_handle tensor) {
+static new_tensor py_dot(tensor_handle input, tensor_handle tensor) {
   dt_tensor *out = NULL;
   (void)!dt_dot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_addmm(tensor_handle input, tensor_handle mat1, tensor_handle mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addmm(tensor_handle input, tensor_handle mat1, tensor_handle mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3225,13 +3225,13 @@ static int32_t py_addmm_(tensor_handle input, tensor_handle mat1, tensor_handle 
   return dt_addmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_outer(tensor_handle input, tensor_handle vec2) {
+static new_tensor py_outer(tensor_handle input, tensor_handle vec2) {
   dt_tensor *out = NULL;
   (void)!dt_outer((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_addr(tensor_handle input, tensor_handle vec1, tensor_handle vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addr(tensor_handle input, tensor_handle vec1, tensor_handle vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec1, (dt_tensor *)(intptr_t)vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3241,73 +3241,73 @@ static int32_t py_addr_(tensor_handle input, tensor_handle vec1, tensor_handle v
   return dt_addr_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec1, (dt_tensor *)(intptr_t)vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_inner(tensor_handle input, tensor_handle other) {
+static new_tensor py_inner(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_inner((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cross(tensor_handle input, tensor_handle other, int32_t dim_given, int64_t dim) {
+static new_tensor py_cross(tensor_handle input, tensor_handle other, int32_t dim_given, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_cross((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, dim_given ? &dim : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kron(tensor_handle input, tensor_handle other) {
+static new_tensor py_kron(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_kron((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_einsum(const char *equation, const int64_t *operands, int64_t operands_n) {
+static new_tensor py_einsum(const char *equation, const int64_t *operands, int64_t operands_n) {
   dt_tensor *out = NULL;
   (void)!dt_einsum(equation, (dt_tensor *const *)operands, operands_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensordot(tensor_handle a, tensor_handle b, int64_t dims) {
+static new_tensor py_tensordot(tensor_handle a, tensor_handle b, int64_t dims) {
   dt_tensor *out = NULL;
   (void)!dt_tensordot((dt_tensor *)(intptr_t)a, (dt_tensor *)(intptr_t)b, dims, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensordot_dims(tensor_handle a, tensor_handle b, const int64_t *dims_a, int64_t dims_a_n, const int64_t *dims_b, int64_t dims_b_n) {
+static new_tensor py_tensordot_dims(tensor_handle a, tensor_handle b, const int64_t *dims_a, int64_t dims_a_n, const int64_t *dims_b, int64_t dims_b_n) {
   dt_tensor *out = NULL;
   (void)!dt_tensordot_dims((dt_tensor *)(intptr_t)a, (dt_tensor *)(intptr_t)b, dims_a, dims_a_n, dims_b, dims_b_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bilinear(tensor_handle input1, tensor_handle input2, tensor_handle weight, optional_tensor bias) {
+static new_tensor py_bilinear(tensor_handle input1, tensor_handle input2, tensor_handle weight, optional_tensor bias) {
   dt_tensor *out = NULL;
   (void)!dt_bilinear((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matmul(tensor_handle input, tensor_handle other) {
+static new_tensor py_linalg_matmul(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_matrix_power(tensor_handle input, int64_t n) {
+static new_tensor py_matrix_power(tensor_handle input, int64_t n) {
   dt_tensor *out = NULL;
   (void)!dt_matrix_power((dt_tensor *)(intptr_t)input, n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_multi_dot(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_linalg_multi_dot(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_multi_dot((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chain_matmul(const int64_t *matrices, int64_t matrices_n) {
+static new_tensor py_chain_matmul(const int64_t *matrices, int64_t matrices_n) {
   dt_tensor *out = NULL;
   (void)!dt_chain_matmul((dt_tensor *const *)matrices, matrices_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_trace(tensor_handle input) {
+static new_tensor py_trace(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_trace((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3319,73 +3319,73 @@ static int64_t py_linalg_diagonal(tensor_handle input, int64_t offset, int64_t d
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_cross(tensor_handle input, tensor_handle other, int64_t dim) {
+static new_tensor py_linalg_cross(tensor_handle input, tensor_handle other, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cross((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_vecdot(tensor_handle x, tensor_handle y, int64_t dim) {
+static new_tensor py_linalg_vecdot(tensor_handle x, tensor_handle y, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_vecdot((dt_tensor *)(intptr_t)x, (dt_tensor *)(intptr_t)y, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_vector_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_linalg_vector_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_vector_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_linalg_matrix_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, dim, dim_n, keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nuclear_norm(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_nuclear_norm(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_nuclear_norm((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_linalg_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cosine_similarity(tensor_handle x1, tensor_handle x2, int64_t dim, double eps) {
+static new_tensor py_cosine_similarity(tensor_handle x1, tensor_handle x2, int64_t dim, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_cosine_similarity((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, dim, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pairwise_distance(tensor_handle x1, tensor_handle x2, double p, double eps, _Bool keepdim) {
+static new_tensor py_pairwise_distance(tensor_handle x1, tensor_handle x2, double p, double eps, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_pairwise_distance((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, p, eps, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dist(tensor_handle input, tensor_handle other, int32_t p_kind, int64_t p_i, double p_f) {
+static new_tensor py_dist(tensor_handle input, tensor_handle other, int32_t p_kind, int64_t p_i, double p_f) {
   dt_tensor *out = NULL;
   (void)!dt_dist((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, p_kind, p_i, p_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cdist(tensor_handle x1, tensor_handle x2, double p, int32_t compute_mode_given, int64_t compute_mode) {
+static new_tensor py_cdist(tensor_handle x1, tensor_handle x2, double p, int32_t compute_mode_given, int64_t compute_mode) {
   dt_tensor *out = NULL;
   (void)!dt_cdist((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, p, compute_mode_given ? &compute_mode : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pdist(tensor_handle input, double p) {
+static new_tensor py_pdist(tensor_handle input, double p) {
   dt_tensor *out = NULL;
   (void)!dt_pdist((dt_tensor *)(intptr_t)input, p, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_renorm(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
+static new_tensor py_renorm(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
   dt_tensor *out = NULL;
   (void)!dt_renorm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f, &out);
   return (int64_t)(intptr_t)out;
@@ -3395,151 +3395,151 @@ static int32_t py_renorm_(tensor_handle input, int32_t p_kind, int64_t p_i, doub
   return dt_renorm_((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f);
 }
 
-static int64_t py_vander(tensor_handle x, int32_t N_given, int64_t N, _Bool increasing) {
+static new_tensor py_vander(tensor_handle x, int32_t N_given, int64_t N, _Bool increasing) {
   dt_tensor *out = NULL;
   (void)!dt_vander((dt_tensor *)(intptr_t)x, N_given ? &N : NULL, increasing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_vander(tensor_handle x, int32_t N_given, int64_t N) {
+static new_tensor py_linalg_vander(tensor_handle x, int32_t N_given, int64_t N) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_vander((dt_tensor *)(intptr_t)x, N_given ? &N : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mse_loss(tensor_handle input, tensor_handle target, int32_t reduction, optional_tensor weight) {
+static new_tensor py_mse_loss(tensor_handle input, tensor_handle target, int32_t reduction, optional_tensor weight) {
   dt_tensor *out = NULL;
   (void)!dt_mse_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_l1_loss(tensor_handle input, tensor_handle target, int32_t reduction, optional_tensor weight) {
+static new_tensor py_l1_loss(tensor_handle input, tensor_handle target, int32_t reduction, optional_tensor weight) {
   dt_tensor *out = NULL;
   (void)!dt_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_smooth_l1_loss(tensor_handle input, tensor_handle target, int32_t reduction, double beta) {
+static new_tensor py_smooth_l1_loss(tensor_handle input, tensor_handle target, int32_t reduction, double beta) {
   dt_tensor *out = NULL;
   (void)!dt_smooth_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, beta, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_huber_loss(tensor_handle input, tensor_handle target, int32_t reduction, double delta, optional_tensor weight) {
+static new_tensor py_huber_loss(tensor_handle input, tensor_handle target, int32_t reduction, double delta, optional_tensor weight) {
   dt_tensor *out = NULL;
   (void)!dt_huber_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, delta, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kl_div(tensor_handle input, tensor_handle target, int32_t reduction, _Bool log_target) {
+static new_tensor py_kl_div(tensor_handle input, tensor_handle target, int32_t reduction, _Bool log_target) {
   dt_tensor *out = NULL;
   (void)!dt_kl_div((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, log_target, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_poisson_nll_loss(tensor_handle input, tensor_handle target, _Bool log_input, _Bool full, double eps, int32_t reduction) {
+static new_tensor py_poisson_nll_loss(tensor_handle input, tensor_handle target, _Bool log_input, _Bool full, double eps, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_poisson_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, log_input, full, eps, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_gaussian_nll_loss(tensor_handle input, tensor_handle target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, _Bool full, double eps, int32_t reduction) {
+static new_tensor py_gaussian_nll_loss(tensor_handle input, tensor_handle target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, _Bool full, double eps, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_gaussian_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)var, var_kind, var_i, var_f, full, eps, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_soft_margin_loss(tensor_handle input, tensor_handle target, int32_t reduction) {
+static new_tensor py_soft_margin_loss(tensor_handle input, tensor_handle target, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hinge_embedding_loss(tensor_handle input, tensor_handle target, double margin, int32_t reduction) {
+static new_tensor py_hinge_embedding_loss(tensor_handle input, tensor_handle target, double margin, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_hinge_embedding_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_margin_ranking_loss(tensor_handle input1, tensor_handle input2, tensor_handle target, double margin, int32_t reduction) {
+static new_tensor py_margin_ranking_loss(tensor_handle input1, tensor_handle input2, tensor_handle target, double margin, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_margin_ranking_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cosine_embedding_loss(tensor_handle input1, tensor_handle input2, tensor_handle target, double margin, int32_t reduction) {
+static new_tensor py_cosine_embedding_loss(tensor_handle input1, tensor_handle input2, tensor_handle target, double margin, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_cosine_embedding_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_triplet_margin_loss(tensor_handle anchor, tensor_handle positive, tensor_handle negative, double margin, double p, double eps, _Bool swap, int32_t reduction) {
+static new_tensor py_triplet_margin_loss(tensor_handle anchor, tensor_handle positive, tensor_handle negative, double margin, double p, double eps, _Bool swap, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_triplet_margin_loss((dt_tensor *)(intptr_t)anchor, (dt_tensor *)(intptr_t)positive, (dt_tensor *)(intptr_t)negative, margin, p, eps, swap, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multi_margin_loss(tensor_handle input, tensor_handle target, int64_t p, double margin, optional_tensor weight, int32_t reduction) {
+static new_tensor py_multi_margin_loss(tensor_handle input, tensor_handle target, int64_t p, double margin, optional_tensor weight, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_multi_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, p, margin, (dt_tensor *)(intptr_t)weight, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multilabel_margin_loss(tensor_handle input, tensor_handle target, int32_t reduction) {
+static new_tensor py_multilabel_margin_loss(tensor_handle input, tensor_handle target, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_multilabel_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multilabel_soft_margin_loss(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction) {
+static new_tensor py_multilabel_soft_margin_loss(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_multilabel_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nll_loss(tensor_handle input, tensor_handle target, optional_tensor weight, int64_t ignore_index, int32_t reduction) {
+static new_tensor py_nll_loss(tensor_handle input, tensor_handle target, optional_tensor weight, int64_t ignore_index, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ctc_loss(tensor_handle log_probs, tensor_handle targets, tensor_handle input_lengths, tensor_handle target_lengths, int64_t blank, int32_t reduction, _Bool zero_infinity) {
+static new_tensor py_ctc_loss(tensor_handle log_probs, tensor_handle targets, tensor_handle input_lengths, tensor_handle target_lengths, int64_t blank, int32_t reduction, _Bool zero_infinity) {
   dt_tensor *out = NULL;
   (void)!dt_ctc_loss((dt_tensor *)(intptr_t)log_probs, (dt_tensor *)(intptr_t)targets, (dt_tensor *)(intptr_t)input_lengths, (dt_tensor *)(intptr_t)target_lengths, blank, reduction, zero_infinity, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cross_entropy(tensor_handle input, tensor_handle target, optional_tensor weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
+static new_tensor py_cross_entropy(tensor_handle input, tensor_handle target, optional_tensor weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
   dt_tensor *out = NULL;
   (void)!dt_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, label_smoothing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linear_cross_entropy(tensor_handle input, tensor_handle linear_weight, tensor_handle target, optional_tensor linear_bias, optional_tensor weight, int32_t reduction, int32_t ignore_index_given, int64_t ignore_index, double label_smoothing) {
+static new_tensor py_linear_cross_entropy(tensor_handle input, tensor_handle linear_weight, tensor_handle target, optional_tensor linear_bias, optional_tensor weight, int32_t reduction, int32_t ignore_index_given, int64_t ignore_index, double label_smoothing) {
   dt_tensor *out = NULL;
   (void)!dt_linear_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)linear_weight, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)linear_bias, (dt_tensor *)(intptr_t)weight, reduction, ignore_index_given ? &ignore_index : NULL, label_smoothing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_binary_cross_entropy(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction) {
+static new_tensor py_binary_cross_entropy(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_binary_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_binary_cross_entropy_with_logits(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction, optional_tensor pos_weight) {
+static new_tensor py_binary_cross_entropy_with_logits(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction, optional_tensor pos_weight) {
   dt_tensor *out = NULL;
   (void)!dt_binary_cross_entropy_with_logits((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, (dt_tensor *)(intptr_t)pos_weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_forward(int64_t self, tensor_handle input, optional_tensor target) {
+static new_tensor py_module_forward(int64_t self, tensor_handle input, optional_tensor target) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward((dt_module *)(intptr_t)self, (dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
+static new_tensor py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward_inputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
   return (int64_t)(intptr_t)out;
@@ -3551,7 +3551,7 @@ static int64_t py_module_forward_outputs(int64_t self, const int64_t *inputs, in
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_generate(int64_t self, tensor_handle tokens, int64_t count, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
+static new_tensor py_module_generate(int64_t self, tensor_handle tokens, int64_t count, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_module_generate((dt_module *)(intptr_t)self, (dt_tensor *)(intptr_t)tokens, count, temperature, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
@@ -3678,67 +3678,67 @@ static int32_t py_module_append(int64_t self, int64_t child) {
   return dt_module_append((dt_module *)(intptr_t)self, (dt_module *)(intptr_t)child);
 }
 
-static int64_t py_linear(tensor_handle input, tensor_handle weight, optional_tensor bias) {
+static new_tensor py_linear(tensor_handle input, tensor_handle weight, optional_tensor bias) {
   dt_tensor *out = NULL;
   (void)!dt_linear((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linear_activation(tensor_handle input, tensor_handle weight, optional_tensor bias, int32_t activation) {
+static new_tensor py_linear_activation(tensor_handle input, tensor_handle weight, optional_tensor bias, int32_t activation) {
   dt_tensor *out = NULL;
   (void)!dt_linear_activation((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, activation, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_batch_norm(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool training, double momentum, double eps) {
+static new_tensor py_batch_norm(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool training, double momentum, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_batch_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, training, momentum, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_batch_norm_relu(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool training, double momentum, double eps, optional_tensor addend, int32_t limit_given, double limit) {
+static new_tensor py_batch_norm_relu(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool training, double momentum, double eps, optional_tensor addend, int32_t limit_given, double limit) {
   dt_tensor *out = NULL;
   (void)!dt_batch_norm_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, training, momentum, eps, (dt_tensor *)(intptr_t)addend, limit_given ? &limit : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_layer_norm(tensor_handle input, const int64_t *normalized_shape, int64_t normalized_shape_n, optional_tensor weight, optional_tensor bias, double eps) {
+static new_tensor py_layer_norm(tensor_handle input, const int64_t *normalized_shape, int64_t normalized_shape_n, optional_tensor weight, optional_tensor bias, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_layer_norm((dt_tensor *)(intptr_t)input, normalized_shape, normalized_shape_n, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rms_norm(tensor_handle input, const int64_t *normalized_shape, int64_t normalized_shape_n, optional_tensor weight, int32_t eps_given, double eps) {
+static new_tensor py_rms_norm(tensor_handle input, const int64_t *normalized_shape, int64_t normalized_shape_n, optional_tensor weight, int32_t eps_given, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_rms_norm((dt_tensor *)(intptr_t)input, normalized_shape, normalized_shape_n, (dt_tensor *)(intptr_t)weight, eps_given ? &eps : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_group_norm(tensor_handle input, int64_t num_groups, optional_tensor weight, optional_tensor bias, double eps) {
+static new_tensor py_group_norm(tensor_handle input, int64_t num_groups, optional_tensor weight, optional_tensor bias, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_group_norm((dt_tensor *)(intptr_t)input, num_groups, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_instance_norm(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool use_input_stats, double momentum, double eps) {
+static new_tensor py_instance_norm(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool use_input_stats, double momentum, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_instance_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, use_input_stats, momentum, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_local_response_norm(tensor_handle input, int64_t size, double alpha, double beta, double k) {
+static new_tensor py_local_response_norm(tensor_handle input, int64_t size, double alpha, double beta, double k) {
   dt_tensor *out = NULL;
   (void)!dt_local_response_norm((dt_tensor *)(intptr_t)input, size, alpha, beta, k, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_softmax(tensor_handle input, int64_t dim, int32_t dtype) {
+static new_tensor py_softmax(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_softmax((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_log_softmax(tensor_handle input, int64_t dim, int32_t dtype) {
+static new_tensor py_log_softmax(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_log_softmax((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
@@ -3804,7 +3804,7 @@ static int32_t py_feature_alpha_dropout_(tensor_handle input, double p, _Bool tr
   return dt_feature_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_rrelu(tensor_handle input, double lower, double upper, _Bool training) {
+static new_tensor py_rrelu(tensor_handle input, double lower, double upper, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_rrelu((dt_tensor *)(intptr_t)input, lower, upper, training, &out);
   return (int64_t)(intptr_t)out;
@@ -3814,31 +3814,31 @@ static int32_t py_rrelu_(tensor_handle input, double lower, double upper, _Bool 
   return dt_rrelu_((dt_tensor *)(intptr_t)input, lower, upper, training);
 }
 
-static int64_t py_gumbel_softmax(tensor_handle logits, double tau, _Bool hard, double eps, int64_t dim) {
+static new_tensor py_gumbel_softmax(tensor_handle logits, double tau, _Bool hard, double eps, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_gumbel_softmax((dt_tensor *)(intptr_t)logits, tau, hard, eps, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_embedding(tensor_handle input, tensor_handle weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse) {
+static new_tensor py_embedding(tensor_handle input, tensor_handle weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse) {
   dt_tensor *out = NULL;
   (void)!dt_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, padding_idx_given ? &padding_idx : NULL, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, sparse, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_embedding_bag(tensor_handle input, tensor_handle weight, optional_tensor offsets, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, optional_tensor per_sample_weights, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
+static new_tensor py_embedding_bag(tensor_handle input, tensor_handle weight, optional_tensor offsets, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, optional_tensor per_sample_weights, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
   dt_tensor *out = NULL;
   (void)!dt_embedding_bag((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)offsets, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, mode, sparse, (dt_tensor *)(intptr_t)per_sample_weights, include_last_offset, padding_idx_given ? &padding_idx : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fake_quantize_per_tensor_affine(tensor_handle input, int64_t scale, int32_t scale_kind, int64_t scale_i, double scale_f, int64_t zero_point, int32_t zero_point_kind, int64_t zero_point_i, double zero_point_f, int64_t quant_min, int64_t quant_max) {
+static new_tensor py_fake_quantize_per_tensor_affine(tensor_handle input, int64_t scale, int32_t scale_kind, int64_t scale_i, double scale_f, int64_t zero_point, int32_t zero_point_kind, int64_t zero_point_i, double zero_point_f, int64_t quant_min, int64_t quant_max) {
   dt_tensor *out = NULL;
   (void)!dt_fake_quantize_per_tensor_affine((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)scale, scale_kind, scale_i, scale_f, (dt_tensor *)(intptr_t)zero_point, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fake_quantize_per_channel_affine(tensor_handle input, tensor_handle scale, tensor_handle zero_point, int64_t axis, int64_t quant_min, int64_t quant_max) {
+static new_tensor py_fake_quantize_per_channel_affine(tensor_handle input, tensor_handle scale, tensor_handle zero_point, int64_t axis, int64_t quant_min, int64_t quant_max) {
   dt_tensor *out = NULL;
   (void)!dt_fake_quantize_per_channel_affine((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)scale, (dt_tensor *)(intptr_t)zero_point, axis, quant_min, quant_max, &out);
   return (int64_t)(intptr_t)out;
@@ -3911,7 +3911,7 @@ static int64_t py_lr_scheduler_get_last_lr(int64_t self, double *out, int64_t ca
   return dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)(intptr_t)self, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, double max_norm, double norm_type, _Bool error_if_nonfinite) {
+static new_tensor py_clip_grad_norm_(const int64_t *params, int64_t params_n, double max_norm, double norm_type, _Bool error_if_nonfinite) {
   dt_tensor *out = NULL;
   (void)!dt_clip_grad_norm_((dt_tensor *const *)params, params_n, max_norm, norm_type, error_if_nonfinite, &out);
   return (int64_t)(intptr_t)out;
@@ -3929,7 +3929,7 @@ static int32_t py_optimizer_update_unless(const char *optimizer, const int64_t *
   return dt_optimizer_update_unless(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first, (dt_tensor *)(intptr_t)found_inf);
 }
 
-static int64_t py_neg(tensor_handle input) {
+static new_tensor py_neg(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_neg((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3939,7 +3939,7 @@ static int32_t py_neg_(tensor_handle input) {
   return dt_neg_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_abs(tensor_handle input) {
+static new_tensor py_abs(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_abs((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3949,7 +3949,7 @@ static int32_t py_abs_(tensor_handle input) {
   return dt_abs_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sign(tensor_handle input) {
+static new_tensor py_sign(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sign((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3959,7 +3959,7 @@ static int32_t py_sign_(tensor_handle input) {
   return dt_sign_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_floor(tensor_handle input) {
+static new_tensor py_floor(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_floor((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3969,7 +3969,7 @@ static int32_t py_floor_(tensor_handle input) {
   return dt_floor_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_ceil(tensor_handle input) {
+static new_tensor py_ceil(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ceil((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3979,7 +3979,7 @@ static int32_t py_ceil_(tensor_handle input) {
   return dt_ceil_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_round(tensor_handle input) {
+static new_tensor py_round(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_round((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3989,7 +3989,7 @@ static int32_t py_round_(tensor_handle input) {
   return dt_round_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_trunc(tensor_handle input) {
+static new_tensor py_trunc(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_trunc((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -3999,7 +3999,7 @@ static int32_t py_trunc_(tensor_handle input) {
   return dt_trunc_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_exp(tensor_handle input) {
+static new_tensor py_exp(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_exp((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4009,7 +4009,7 @@ static int32_t py_exp_(tensor_handle input) {
   return dt_exp_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log(tensor_handle input) {
+static new_tensor py_log(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4019,7 +4019,7 @@ static int32_t py_log_(tensor_handle input) {
   return dt_log_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log1p(tensor_handle input) {
+static new_tensor py_log1p(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log1p((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4029,7 +4029,7 @@ static int32_t py_log1p_(tensor_handle input) {
   return dt_log1p_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sqrt(tensor_handle input) {
+static new_tensor py_sqrt(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sqrt((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4039,7 +4039,7 @@ static int32_t py_sqrt_(tensor_handle input) {
   return dt_sqrt_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_rsqrt(tensor_handle input) {
+static new_tensor py_rsqrt(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_rsqrt((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4049,7 +4049,7 @@ static int32_t py_rsqrt_(tensor_handle input) {
   return dt_rsqrt_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_square(tensor_handle input) {
+static new_tensor py_square(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_square((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4059,7 +4059,7 @@ static int32_t py_square_(tensor_handle input) {
   return dt_square_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_reciprocal(tensor_handle input) {
+static new_tensor py_reciprocal(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_reciprocal((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4069,7 +4069,7 @@ static int32_t py_reciprocal_(tensor_handle input) {
   return dt_reciprocal_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sin(tensor_handle input) {
+static new_tensor py_sin(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sin((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4079,7 +4079,7 @@ static int32_t py_sin_(tensor_handle input) {
   return dt_sin_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_cos(tensor_handle input) {
+static new_tensor py_cos(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_cos((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4089,7 +4089,7 @@ static int32_t py_cos_(tensor_handle input) {
   return dt_cos_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_tanh(tensor_handle input) {
+static new_tensor py_tanh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tanh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4099,7 +4099,7 @@ static int32_t py_tanh_(tensor_handle input) {
   return dt_tanh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_erf(tensor_handle input) {
+static new_tensor py_erf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4109,7 +4109,7 @@ static int32_t py_erf_(tensor_handle input) {
   return dt_erf_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sigmoid(tensor_handle input) {
+static new_tensor py_sigmoid(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sigmoid((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4119,7 +4119,7 @@ static int32_t py_sigmoid_(tensor_handle input) {
   return dt_sigmoid_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_relu(tensor_handle input) {
+static new_tensor py_relu(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_relu((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4129,7 +4129,7 @@ static int32_t py_relu_(tensor_handle input) {
   return dt_relu_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_leaky_relu(tensor_handle input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
+static new_tensor py_leaky_relu(tensor_handle input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
   dt_tensor *out = NULL;
   (void)!dt_leaky_relu((dt_tensor *)(intptr_t)input, negative_slope_kind, negative_slope_i, negative_slope_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4139,7 +4139,7 @@ static int32_t py_leaky_relu_(tensor_handle input, int32_t negative_slope_kind, 
   return dt_leaky_relu_((dt_tensor *)(intptr_t)input, negative_slope_kind, negative_slope_i, negative_slope_f);
 }
 
-static int64_t py_elu(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_elu(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_elu((dt_tensor *)(intptr_t)input, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4149,19 +4149,19 @@ static int32_t py_elu_(tensor_handle input, int32_t alpha_kind, int64_t alpha_i,
   return dt_elu_((dt_tensor *)(intptr_t)input, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_softplus(tensor_handle input, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t threshold_kind, int64_t threshold_i, double threshold_f) {
+static new_tensor py_softplus(tensor_handle input, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t threshold_kind, int64_t threshold_i, double threshold_f) {
   dt_tensor *out = NULL;
   (void)!dt_softplus((dt_tensor *)(intptr_t)input, beta_kind, beta_i, beta_f, threshold_kind, threshold_i, threshold_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logsigmoid(tensor_handle input) {
+static new_tensor py_logsigmoid(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_logsigmoid((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_silu(tensor_handle input) {
+static new_tensor py_silu(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_silu((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4171,13 +4171,13 @@ static int32_t py_silu_(tensor_handle input) {
   return dt_silu_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_gelu(tensor_handle input, int32_t approximate) {
+static new_tensor py_gelu(tensor_handle input, int32_t approximate) {
   dt_tensor *out = NULL;
   (void)!dt_gelu((dt_tensor *)(intptr_t)input, approximate, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_clamp_min(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
+static new_tensor py_clamp_min(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
   dt_tensor *out = NULL;
   (void)!dt_clamp_min((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4187,7 +4187,7 @@ static int32_t py_clamp_min_(tensor_handle input, int64_t min, int32_t min_kind,
   return dt_clamp_min_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f);
 }
 
-static int64_t py_clamp_max(tensor_handle input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_clamp_max(tensor_handle input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_clamp_max((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4197,7 +4197,7 @@ static int32_t py_clamp_max_(tensor_handle input, int64_t max, int32_t max_kind,
   return dt_clamp_max_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
-static int64_t py_clamp(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_clamp(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_clamp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4207,7 +4207,7 @@ static int32_t py_clamp_(tensor_handle input, int64_t min, int32_t min_kind, int
   return dt_clamp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
-static int64_t py_add(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_add(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_add((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4217,7 +4217,7 @@ static int32_t py_add_(tensor_handle input, int64_t other, int32_t other_kind, i
   return dt_add_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_sub(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_sub(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_sub((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4227,13 +4227,13 @@ static int32_t py_sub_(tensor_handle input, int64_t other, int32_t other_kind, i
   return dt_sub_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_rsub(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_rsub(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_rsub((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mul(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_mul(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_mul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4243,7 +4243,7 @@ static int32_t py_mul_(tensor_handle input, int64_t other, int32_t other_kind, i
   return dt_mul_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_true_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_true_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_true_divide((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4253,7 +4253,7 @@ static int32_t py_true_divide_(tensor_handle input, int64_t other, int32_t other
   return dt_true_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_div(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static new_tensor py_div(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   dt_tensor *out = NULL;
   (void)!dt_div((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -4263,7 +4263,7 @@ static int32_t py_div_(tensor_handle input, int64_t other, int32_t other_kind, i
   return dt_div_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode);
 }
 
-static int64_t py_floor_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_floor_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_floor_divide((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4273,7 +4273,7 @@ static int32_t py_floor_divide_(tensor_handle input, int64_t other, int32_t othe
   return dt_floor_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_remainder(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_remainder(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_remainder((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4283,7 +4283,7 @@ static int32_t py_remainder_(tensor_handle input, int64_t other, int32_t other_k
   return dt_remainder_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_pow(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static new_tensor py_pow(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   dt_tensor *out = NULL;
   (void)!dt_pow((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4293,19 +4293,19 @@ static int32_t py_pow_(tensor_handle input, int64_t exponent, int32_t exponent_k
   return dt_pow_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f);
 }
 
-static int64_t py_maximum(tensor_handle input, tensor_handle other) {
+static new_tensor py_maximum(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_maximum((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_minimum(tensor_handle input, tensor_handle other) {
+static new_tensor py_minimum(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_minimum((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hardtanh(tensor_handle input, double min_val, double max_val) {
+static new_tensor py_hardtanh(tensor_handle input, double min_val, double max_val) {
   dt_tensor *out = NULL;
   (void)!dt_hardtanh((dt_tensor *)(intptr_t)input, min_val, max_val, &out);
   return (int64_t)(intptr_t)out;
@@ -4315,7 +4315,7 @@ static int32_t py_hardtanh_(tensor_handle input, double min_val, double max_val)
   return dt_hardtanh_((dt_tensor *)(intptr_t)input, min_val, max_val);
 }
 
-static int64_t py_relu6(tensor_handle input) {
+static new_tensor py_relu6(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_relu6((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4325,7 +4325,7 @@ static int32_t py_relu6_(tensor_handle input) {
   return dt_relu6_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_hardsigmoid(tensor_handle input) {
+static new_tensor py_hardsigmoid(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_hardsigmoid((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4335,7 +4335,7 @@ static int32_t py_hardsigmoid_(tensor_handle input) {
   return dt_hardsigmoid_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_hardswish(tensor_handle input) {
+static new_tensor py_hardswish(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_hardswish((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4345,25 +4345,25 @@ static int32_t py_hardswish_(tensor_handle input) {
   return dt_hardswish_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_hardshrink(tensor_handle input, int32_t lambd_kind, int64_t lambd_i, double lambd_f) {
+static new_tensor py_hardshrink(tensor_handle input, int32_t lambd_kind, int64_t lambd_i, double lambd_f) {
   dt_tensor *out = NULL;
   (void)!dt_hardshrink((dt_tensor *)(intptr_t)input, lambd_kind, lambd_i, lambd_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_softshrink(tensor_handle input, double lambd) {
+static new_tensor py_softshrink(tensor_handle input, double lambd) {
   dt_tensor *out = NULL;
   (void)!dt_softshrink((dt_tensor *)(intptr_t)input, lambd, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tanhshrink(tensor_handle input) {
+static new_tensor py_tanhshrink(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tanhshrink((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_threshold(tensor_handle input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_threshold(tensor_handle input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_threshold((dt_tensor *)(intptr_t)input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4373,13 +4373,13 @@ static int32_t py_threshold_(tensor_handle input, int32_t threshold_kind, int64_
   return dt_threshold_((dt_tensor *)(intptr_t)input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f);
 }
 
-static int64_t py_softsign(tensor_handle input) {
+static new_tensor py_softsign(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_softsign((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_selu(tensor_handle input) {
+static new_tensor py_selu(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_selu((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4389,7 +4389,7 @@ static int32_t py_selu_(tensor_handle input) {
   return dt_selu_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_celu(tensor_handle input, double alpha) {
+static new_tensor py_celu(tensor_handle input, double alpha) {
   dt_tensor *out = NULL;
   (void)!dt_celu((dt_tensor *)(intptr_t)input, alpha, &out);
   return (int64_t)(intptr_t)out;
@@ -4399,7 +4399,7 @@ static int32_t py_celu_(tensor_handle input, double alpha) {
   return dt_celu_((dt_tensor *)(intptr_t)input, alpha);
 }
 
-static int64_t py_mish(tensor_handle input) {
+static new_tensor py_mish(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_mish((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4409,25 +4409,25 @@ static int32_t py_mish_(tensor_handle input) {
   return dt_mish_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_glu(tensor_handle input, int64_t dim) {
+static new_tensor py_glu(tensor_handle input, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_glu((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_prelu(tensor_handle input, tensor_handle weight) {
+static new_tensor py_prelu(tensor_handle input, tensor_handle weight) {
   dt_tensor *out = NULL;
   (void)!dt_prelu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_softmin(tensor_handle input, int64_t dim, int32_t dtype) {
+static new_tensor py_softmin(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_softmin((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_eq(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_eq(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_eq((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4437,7 +4437,7 @@ static int32_t py_eq_(tensor_handle input, int64_t other, int32_t other_kind, in
   return dt_eq_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_ne(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_ne(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_ne((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4447,7 +4447,7 @@ static int32_t py_ne_(tensor_handle input, int64_t other, int32_t other_kind, in
   return dt_ne_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_lt(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_lt(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_lt((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4457,7 +4457,7 @@ static int32_t py_lt_(tensor_handle input, int64_t other, int32_t other_kind, in
   return dt_lt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_le(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_le(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_le((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4467,7 +4467,7 @@ static int32_t py_le_(tensor_handle input, int64_t other, int32_t other_kind, in
   return dt_le_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_gt(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_gt(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_gt((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4477,7 +4477,7 @@ static int32_t py_gt_(tensor_handle input, int64_t other, int32_t other_kind, in
   return dt_gt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_ge(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_ge(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_ge((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4487,25 +4487,25 @@ static int32_t py_ge_(tensor_handle input, int64_t other, int32_t other_kind, in
   return dt_ge_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_isnan(tensor_handle input) {
+static new_tensor py_isnan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isnan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isinf(tensor_handle input) {
+static new_tensor py_isinf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isinf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isfinite(tensor_handle input) {
+static new_tensor py_isfinite(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isfinite((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logical_not(tensor_handle input) {
+static new_tensor py_logical_not(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_logical_not((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4515,7 +4515,7 @@ static int32_t py_logical_not_(tensor_handle input) {
   return dt_logical_not_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_logical_and(tensor_handle input, tensor_handle other) {
+static new_tensor py_logical_and(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_and((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4525,7 +4525,7 @@ static int32_t py_logical_and_(tensor_handle input, tensor_handle other) {
   return dt_logical_and_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_logical_or(tensor_handle input, tensor_handle other) {
+static new_tensor py_logical_or(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_or((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4535,7 +4535,7 @@ static int32_t py_logical_or_(tensor_handle input, tensor_handle other) {
   return dt_logical_or_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_logical_xor(tensor_handle input, tensor_handle other) {
+static new_tensor py_logical_xor(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_xor((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4545,7 +4545,7 @@ static int32_t py_logical_xor_(tensor_handle input, tensor_handle other) {
   return dt_logical_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_bitwise_and(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_and(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_and((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4555,7 +4555,7 @@ static int32_t py_bitwise_and_(tensor_handle input, int64_t other, int32_t other
   return dt_bitwise_and_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_or(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_or(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_or((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4565,7 +4565,7 @@ static int32_t py_bitwise_or_(tensor_handle input, int64_t other, int32_t other_
   return dt_bitwise_or_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_xor(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_xor(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_xor((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4575,7 +4575,7 @@ static int32_t py_bitwise_xor_(tensor_handle input, int64_t other, int32_t other
   return dt_bitwise_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_left_shift(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_left_shift(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_left_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4585,7 +4585,7 @@ static int32_t py_bitwise_left_shift_(tensor_handle input, int64_t other, int32_
   return dt_bitwise_left_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_right_shift(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_right_shift(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_right_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4595,19 +4595,19 @@ static int32_t py_bitwise_right_shift_(tensor_handle input, int64_t other, int32
   return dt_bitwise_right_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_not(tensor_handle input) {
+static new_tensor py_bitwise_not(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_not((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_where(tensor_handle condition, int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_where(tensor_handle condition, int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_where((dt_tensor *)(intptr_t)condition, (dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_masked_fill(tensor_handle input, tensor_handle mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_masked_fill(tensor_handle input, tensor_handle mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_masked_fill((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4617,7 +4617,7 @@ static int32_t py_masked_fill_(tensor_handle input, tensor_handle mask, int64_t 
   return dt_masked_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int64_t py_tan(tensor_handle input) {
+static new_tensor py_tan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4627,7 +4627,7 @@ static int32_t py_tan_(tensor_handle input) {
   return dt_tan_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_asin(tensor_handle input) {
+static new_tensor py_asin(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_asin((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4637,7 +4637,7 @@ static int32_t py_asin_(tensor_handle input) {
   return dt_asin_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_acos(tensor_handle input) {
+static new_tensor py_acos(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_acos((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4647,7 +4647,7 @@ static int32_t py_acos_(tensor_handle input) {
   return dt_acos_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_atan(tensor_handle input) {
+static new_tensor py_atan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4657,7 +4657,7 @@ static int32_t py_atan_(tensor_handle input) {
   return dt_atan_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sinh(tensor_handle input) {
+static new_tensor py_sinh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sinh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4667,7 +4667,7 @@ static int32_t py_sinh_(tensor_handle input) {
   return dt_sinh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_cosh(tensor_handle input) {
+static new_tensor py_cosh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_cosh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4677,7 +4677,7 @@ static int32_t py_cosh_(tensor_handle input) {
   return dt_cosh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_asinh(tensor_handle input) {
+static new_tensor py_asinh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_asinh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4687,7 +4687,7 @@ static int32_t py_asinh_(tensor_handle input) {
   return dt_asinh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_acosh(tensor_handle input) {
+static new_tensor py_acosh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_acosh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4697,7 +4697,7 @@ static int32_t py_acosh_(tensor_handle input) {
   return dt_acosh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_atanh(tensor_handle input) {
+static new_tensor py_atanh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atanh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4707,7 +4707,7 @@ static int32_t py_atanh_(tensor_handle input) {
   return dt_atanh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_atan2(tensor_handle input, tensor_handle other) {
+static new_tensor py_atan2(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_atan2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4717,7 +4717,7 @@ static int32_t py_atan2_(tensor_handle input, tensor_handle other) {
   return dt_atan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_hypot(tensor_handle input, tensor_handle other) {
+static new_tensor py_hypot(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_hypot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4727,7 +4727,7 @@ static int32_t py_hypot_(tensor_handle input, tensor_handle other) {
   return dt_hypot_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_sinc(tensor_handle input) {
+static new_tensor py_sinc(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sinc((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4737,7 +4737,7 @@ static int32_t py_sinc_(tensor_handle input) {
   return dt_sinc_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_deg2rad(tensor_handle input) {
+static new_tensor py_deg2rad(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_deg2rad((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4747,7 +4747,7 @@ static int32_t py_deg2rad_(tensor_handle input) {
   return dt_deg2rad_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_rad2deg(tensor_handle input) {
+static new_tensor py_rad2deg(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_rad2deg((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4757,7 +4757,7 @@ static int32_t py_rad2deg_(tensor_handle input) {
   return dt_rad2deg_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_expm1(tensor_handle input) {
+static new_tensor py_expm1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_expm1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4767,7 +4767,7 @@ static int32_t py_expm1_(tensor_handle input) {
   return dt_expm1_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_exp2(tensor_handle input) {
+static new_tensor py_exp2(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_exp2((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4777,7 +4777,7 @@ static int32_t py_exp2_(tensor_handle input) {
   return dt_exp2_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log2(tensor_handle input) {
+static new_tensor py_log2(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log2((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4787,7 +4787,7 @@ static int32_t py_log2_(tensor_handle input) {
   return dt_log2_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log10(tensor_handle input) {
+static new_tensor py_log10(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log10((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4797,7 +4797,7 @@ static int32_t py_log10_(tensor_handle input) {
   return dt_log10_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_logit(tensor_handle input, int32_t eps_given, double eps) {
+static new_tensor py_logit(tensor_handle input, int32_t eps_given, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_logit((dt_tensor *)(intptr_t)input, eps_given ? &eps : NULL, &out);
   return (int64_t)(intptr_t)out;
@@ -4807,7 +4807,7 @@ static int32_t py_logit_(tensor_handle input, int32_t eps_given, double eps) {
   return dt_logit_((dt_tensor *)(intptr_t)input, eps_given ? &eps : NULL);
 }
 
-static int64_t py_xlogy(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_xlogy(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_xlogy((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4817,19 +4817,19 @@ static int32_t py_xlogy_(tensor_handle input, int64_t other, int32_t other_kind,
   return dt_xlogy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_logaddexp(tensor_handle input, tensor_handle other) {
+static new_tensor py_logaddexp(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logaddexp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logaddexp2(tensor_handle input, tensor_handle other) {
+static new_tensor py_logaddexp2(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logaddexp2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_float_power(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static new_tensor py_float_power(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   dt_tensor *out = NULL;
   (void)!dt_float_power((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4839,7 +4839,7 @@ static int32_t py_float_power_(tensor_handle input, int64_t exponent, int32_t ex
   return dt_float_power_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f);
 }
 
-static int64_t py_ldexp(tensor_handle input, tensor_handle other) {
+static new_tensor py_ldexp(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_ldexp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4849,7 +4849,7 @@ static int32_t py_ldexp_(tensor_handle input, tensor_handle other) {
   return dt_ldexp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_frac(tensor_handle input) {
+static new_tensor py_frac(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_frac((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -4859,7 +4859,7 @@ static int32_t py_frac_(tensor_handle input) {
   return dt_frac_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_round_decimals(tensor_handle input, int64_t decimals) {
+static new_tensor py_round_decimals(tensor_handle input, int64_t decimals) {
   dt_tensor *out = NULL;
   (void)!dt_round_decimals((dt_tensor *)(intptr_t)input, decimals, &out);
   return (int64_t)(intptr_t)out;
@@ -4875,13 +4875,13 @@ static int64_t py_positive(tensor_handle input) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_signbit(tensor_handle input) {
+static new_tensor py_signbit(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_signbit((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_copysign(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_copysign(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_copysign((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4891,7 +4891,7 @@ static int32_t py_copysign_(tensor_handle input, int64_t other, int32_t other_ki
   return dt_copysign_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_fmod(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_fmod(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_fmod((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4901,7 +4901,7 @@ static int32_t py_fmod_(tensor_handle input, int64_t other, int32_t other_kind, 
   return dt_fmod_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_gcd(tensor_handle input, tensor_handle other) {
+static new_tensor py_gcd(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_gcd((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4911,7 +4911,7 @@ static int32_t py_gcd_(tensor_handle input, tensor_handle other) {
   return dt_gcd_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_lcm(tensor_handle input, tensor_handle other) {
+static new_tensor py_lcm(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_lcm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -4921,7 +4921,7 @@ static int32_t py_lcm_(tensor_handle input, tensor_handle other) {
   return dt_lcm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_heaviside(tensor_handle input, tensor_handle values) {
+static new_tensor py_heaviside(tensor_handle input, tensor_handle values) {
   dt_tensor *out = NULL;
   (void)!dt_heaviside((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)values, &out);
   return (int64_t)(intptr_t)out;
@@ -4931,19 +4931,19 @@ static int32_t py_heaviside_(tensor_handle input, tensor_handle values) {
   return dt_heaviside_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)values);
 }
 
-static int64_t py_fmax(tensor_handle input, tensor_handle other) {
+static new_tensor py_fmax(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_fmax((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fmin(tensor_handle input, tensor_handle other) {
+static new_tensor py_fmin(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_fmin((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nan_to_num(tensor_handle input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
+static new_tensor py_nan_to_num(tensor_handle input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
   dt_tensor *out = NULL;
   (void)!dt_nan_to_num((dt_tensor *)(intptr_t)input, nan_given ? &nan : NULL, posinf_given ? &posinf : NULL, neginf_given ? &neginf : NULL, &out);
   return (int64_t)(intptr_t)out;
@@ -4953,25 +4953,25 @@ static int32_t py_nan_to_num_(tensor_handle input, int32_t nan_given, double nan
   return dt_nan_to_num_((dt_tensor *)(intptr_t)input, nan_given ? &nan : NULL, posinf_given ? &posinf : NULL, neginf_given ? &neginf : NULL);
 }
 
-static int64_t py_isposinf(tensor_handle input) {
+static new_tensor py_isposinf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isposinf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isneginf(tensor_handle input) {
+static new_tensor py_isneginf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isneginf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isreal(tensor_handle input) {
+static new_tensor py_isreal(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isreal((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_lerp(tensor_handle input, tensor_handle end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
+static new_tensor py_lerp(tensor_handle input, tensor_handle end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
   dt_tensor *out = NULL;
   (void)!dt_lerp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)end, (dt_tensor *)(intptr_t)weight, weight_kind, weight_i, weight_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4981,7 +4981,7 @@ static int32_t py_lerp_(tensor_handle input, tensor_handle end, int64_t weight, 
   return dt_lerp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)end, (dt_tensor *)(intptr_t)weight, weight_kind, weight_i, weight_f);
 }
 
-static int64_t py_addcmul(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_addcmul(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_addcmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
@@ -4991,7 +4991,7 @@ static int32_t py_addcmul_(tensor_handle input, tensor_handle tensor1, tensor_ha
   return dt_addcmul_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
-static int64_t py_addcdiv(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_addcdiv(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_addcdiv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
@@ -5001,7 +5001,7 @@ static int32_t py_addcdiv_(tensor_handle input, tensor_handle tensor1, tensor_ha
   return dt_addcdiv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
-static int64_t py_max_pool1d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static new_tensor py_max_pool1d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -5016,13 +5016,13 @@ static int32_t py_max_pool1d_with_indices(tensor_handle input, const int64_t *ke
   return status;
 }
 
-static int64_t py_avg_pool1d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
+static new_tensor py_avg_pool1d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static new_tensor py_max_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -5037,13 +5037,13 @@ static int32_t py_max_pool2d_with_indices(tensor_handle input, const int64_t *ke
   return status;
 }
 
-static int64_t py_avg_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static new_tensor py_avg_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static new_tensor py_max_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -5058,19 +5058,19 @@ static int32_t py_max_pool3d_with_indices(tensor_handle input, const int64_t *ke
   return status;
 }
 
-static int64_t py_avg_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static new_tensor py_avg_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_avg_pool1d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_avg_pool1d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_avg_pool1d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_max_pool1d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_max_pool1d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_max_pool1d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
@@ -5085,25 +5085,25 @@ static int32_t py_adaptive_max_pool1d_with_indices(tensor_handle input, const in
   return status;
 }
 
-static int64_t py_lp_pool1d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static new_tensor py_lp_pool1d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool1d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_unpool1d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_max_unpool1d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_max_unpool1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_avg_pool2d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_avg_pool2d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_avg_pool2d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_max_pool2d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_max_pool2d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_max_pool2d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
@@ -5118,25 +5118,25 @@ static int32_t py_adaptive_max_pool2d_with_indices(tensor_handle input, const in
   return status;
 }
 
-static int64_t py_lp_pool2d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static new_tensor py_lp_pool2d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool2d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_unpool2d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_max_unpool2d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_max_unpool2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_avg_pool3d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_avg_pool3d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_avg_pool3d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_max_pool3d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_max_pool3d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_max_pool3d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
@@ -5151,19 +5151,19 @@ static int32_t py_adaptive_max_pool3d_with_indices(tensor_handle input, const in
   return status;
 }
 
-static int64_t py_lp_pool3d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static new_tensor py_lp_pool3d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool3d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_unpool3d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_max_unpool3d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_max_unpool3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fractional_max_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples) {
+static new_tensor py_fractional_max_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples) {
   dt_tensor *out = NULL;
   (void)!dt_fractional_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &out);
   return (int64_t)(intptr_t)out;
@@ -5178,7 +5178,7 @@ static int32_t py_fractional_max_pool2d_with_indices(tensor_handle input, const 
   return status;
 }
 
-static int64_t py_fractional_max_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples) {
+static new_tensor py_fractional_max_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples) {
   dt_tensor *out = NULL;
   (void)!dt_fractional_max_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &out);
   return (int64_t)(intptr_t)out;
@@ -5274,73 +5274,73 @@ static int32_t py_profiler_nvtx_mark(const char *name) {
   return dt_profiler_nvtx_mark(name);
 }
 
-static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_rand(size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randn(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_randn(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randn(size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randint(int64_t low, int64_t high, const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_randint(int64_t low, int64_t high, const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randint(low, high, size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randperm(int64_t n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_randperm(int64_t n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randperm(n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rand_like(tensor_handle input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_rand_like(tensor_handle input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_rand_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randn_like(tensor_handle input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_randn_like(tensor_handle input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_randn_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randint_like(tensor_handle input, int64_t low, int64_t high, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_randint_like(tensor_handle input, int64_t low, int64_t high, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_randint_like((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bernoulli(tensor_handle input, int64_t generator) {
+static new_tensor py_bernoulli(tensor_handle input, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_bernoulli((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bernoulli_p(tensor_handle input, double p, int64_t generator) {
+static new_tensor py_bernoulli_p(tensor_handle input, double p, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_bernoulli_p((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multinomial(tensor_handle input, int64_t num_samples, _Bool replacement, int64_t generator) {
+static new_tensor py_multinomial(tensor_handle input, int64_t num_samples, _Bool replacement, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_multinomial((dt_tensor *)(intptr_t)input, num_samples, replacement, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_poisson(tensor_handle input, int64_t generator) {
+static new_tensor py_poisson(tensor_handle input, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_poisson((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_binomial(tensor_handle count, tensor_handle prob, int64_t generator) {
+static new_tensor py_binomial(tensor_handle count, tensor_handle prob, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_binomial((dt_tensor *)(intptr_t)count, (dt_tensor *)(intptr_t)prob, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
@@ -5374,7 +5374,7 @@ static int32_t py_bernoulli_(tensor_handle input, double p, int64_t generator) {
   return dt_bernoulli_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
 }
 
-static int64_t py_stochastic_round(tensor_handle input, int32_t dtype, int64_t generator) {
+static new_tensor py_stochastic_round(tensor_handle input, int32_t dtype, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_stochastic_round((dt_tensor *)(intptr_t)input, dtype, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
@@ -5434,7 +5434,7 @@ static int64_t py_generator_initial_seed(int64_t self) {
   return out;
 }
 
-static int64_t py_generator_get_state(int64_t self) {
+static new_tensor py_generator_get_state(int64_t self) {
   dt_tensor *out = NULL;
   (void)!dt_generator_get_state((dt_generator *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
@@ -5529,61 +5529,61 @@ static int32_t py_lstm_cell(tensor_handle input, const int64_t *hx, int64_t hx_n
   return status;
 }
 
-static int64_t py_gru_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
+static new_tensor py_gru_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
   dt_tensor *out = NULL;
   (void)!dt_gru_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rnn_tanh_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
+static new_tensor py_rnn_tanh_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
   dt_tensor *out = NULL;
   (void)!dt_rnn_tanh_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rnn_relu_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
+static new_tensor py_rnn_relu_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
   dt_tensor *out = NULL;
   (void)!dt_rnn_relu_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sum(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_sum(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_sum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nansum(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_nansum(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_nansum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nanmean(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_nanmean(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_nanmean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_count_nonzero(tensor_handle input, const int64_t *dim, int64_t dim_n) {
+static new_tensor py_count_nonzero(tensor_handle input, const int64_t *dim, int64_t dim_n) {
   dt_tensor *out = NULL;
   (void)!dt_count_nonzero((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_prod(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim, int32_t dtype) {
+static new_tensor py_prod(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_prod((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max(tensor_handle input) {
+static new_tensor py_max(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_max((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -5598,7 +5598,7 @@ static int32_t py_max_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64
   return status;
 }
 
-static int64_t py_min(tensor_handle input) {
+static new_tensor py_min(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_min((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -5613,13 +5613,13 @@ static int32_t py_min_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64
   return status;
 }
 
-static int64_t py_amax(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_amax(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_amax((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_amin(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_amin(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_amin((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
@@ -5634,25 +5634,25 @@ static int32_t py_aminmax(tensor_handle input, int32_t dim_given, int64_t dim, _
   return status;
 }
 
-static int64_t py_argmax(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim) {
+static new_tensor py_argmax(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_argmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_argmin(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim) {
+static new_tensor py_argmin(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_argmin((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_var(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
+static new_tensor py_var(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_var((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_std(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
+static new_tensor py_std(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_std((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
@@ -5676,43 +5676,43 @@ static int32_t py_std_mean(tensor_handle input, const int64_t *dim, int64_t dim_
   return status;
 }
 
-static int64_t py_cov(tensor_handle input, int64_t correction, optional_tensor fweights, optional_tensor aweights) {
+static new_tensor py_cov(tensor_handle input, int64_t correction, optional_tensor fweights, optional_tensor aweights) {
   dt_tensor *out = NULL;
   (void)!dt_cov((dt_tensor *)(intptr_t)input, correction, (dt_tensor *)(intptr_t)fweights, (dt_tensor *)(intptr_t)aweights, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_corrcoef(tensor_handle input) {
+static new_tensor py_corrcoef(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_corrcoef((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_norm(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_norm(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_norm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_any(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_any(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_any((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_all(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_all(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_all((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logsumexp(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_logsumexp(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_logsumexp((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cumsum(tensor_handle input, int64_t dim, int32_t dtype) {
+static new_tensor py_cumsum(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_cumsum((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
@@ -5722,7 +5722,7 @@ static int32_t py_cumsum_(tensor_handle input, int64_t dim, int32_t dtype) {
   return dt_cumsum_((dt_tensor *)(intptr_t)input, dim, dtype);
 }
 
-static int64_t py_cumprod(tensor_handle input, int64_t dim, int32_t dtype) {
+static new_tensor py_cumprod(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_cumprod((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
@@ -5732,13 +5732,13 @@ static int32_t py_cumprod_(tensor_handle input, int64_t dim, int32_t dtype) {
   return dt_cumprod_((dt_tensor *)(intptr_t)input, dim, dtype);
 }
 
-static int64_t py_logcumsumexp(tensor_handle input, int64_t dim) {
+static new_tensor py_logcumsumexp(tensor_handle input, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_logcumsumexp((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diff(tensor_handle input, int64_t n, int64_t dim, optional_tensor prepend, optional_tensor append) {
+static new_tensor py_diff(tensor_handle input, int64_t n, int64_t dim, optional_tensor prepend, optional_tensor append) {
   dt_tensor *out = NULL;
   (void)!dt_diff((dt_tensor *)(intptr_t)input, n, dim, (dt_tensor *)(intptr_t)prepend, (dt_tensor *)(intptr_t)append, &out);
   return (int64_t)(intptr_t)out;
@@ -5756,13 +5756,13 @@ static int64_t py_gradient_at(tensor_handle input, const int64_t *coordinates, i
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_trapezoid(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+static new_tensor py_trapezoid(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_trapezoid((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cumulative_trapezoid(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+static new_tensor py_cumulative_trapezoid(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_cumulative_trapezoid((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
   return (int64_t)(intptr_t)out;
@@ -5773,7 +5773,7 @@ static int32_t py_equal(tensor_handle input, tensor_handle other) {
   return dt_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int64_t py_isclose(tensor_handle input, tensor_handle other, double rtol, double atol, _Bool equal_nan) {
+static new_tensor py_isclose(tensor_handle input, tensor_handle other, double rtol, double atol, _Bool equal_nan) {
   dt_tensor *out = NULL;
   (void)!dt_isclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out);
   return (int64_t)(intptr_t)out;
@@ -5784,97 +5784,97 @@ static int32_t py_allclose(tensor_handle input, tensor_handle other, double rtol
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
 
-static int64_t py_pad(tensor_handle input, const int64_t *pad, int64_t pad_n, int32_t mode, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_pad(tensor_handle input, const int64_t *pad, int64_t pad_n, int32_t mode, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_pad((dt_tensor *)(intptr_t)input, pad, pad_n, mode, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_constant_pad_nd(tensor_handle input, const int64_t *pad, int64_t pad_n, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_constant_pad_nd(tensor_handle input, const int64_t *pad, int64_t pad_n, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_constant_pad_nd((dt_tensor *)(intptr_t)input, pad, pad_n, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_roll(tensor_handle input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_roll(tensor_handle input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_roll((dt_tensor *)(intptr_t)input, shifts, shifts_n, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rot90(tensor_handle input, int64_t k, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_rot90(tensor_handle input, int64_t k, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_rot90((dt_tensor *)(intptr_t)input, k, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fliplr(tensor_handle input) {
+static new_tensor py_fliplr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_fliplr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_flipud(tensor_handle input) {
+static new_tensor py_flipud(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_flipud((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tile(tensor_handle input, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_tile(tensor_handle input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_tile((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_repeat_interleave(tensor_handle input, int64_t repeats, int32_t repeats_kind, int64_t repeats_i, double repeats_f, int32_t dim_given, int64_t dim, int32_t output_size_given, int64_t output_size) {
+static new_tensor py_repeat_interleave(tensor_handle input, int64_t repeats, int32_t repeats_kind, int64_t repeats_i, double repeats_f, int32_t dim_given, int64_t dim, int32_t output_size_given, int64_t output_size) {
   dt_tensor *out = NULL;
   (void)!dt_repeat_interleave((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)repeats, repeats_kind, repeats_i, repeats_f, dim_given ? &dim : NULL, output_size_given ? &output_size : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diag(tensor_handle input, int64_t diagonal) {
+static new_tensor py_diag(tensor_handle input, int64_t diagonal) {
   dt_tensor *out = NULL;
   (void)!dt_diag((dt_tensor *)(intptr_t)input, diagonal, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diag_embed(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
+static new_tensor py_diag_embed(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_diag_embed((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diagflat(tensor_handle input, int64_t offset) {
+static new_tensor py_diagflat(tensor_handle input, int64_t offset) {
   dt_tensor *out = NULL;
   (void)!dt_diagflat((dt_tensor *)(intptr_t)input, offset, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_block_diag(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_block_diag(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_block_diag((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hstack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_hstack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_hstack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_vstack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_vstack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_vstack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dstack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_dstack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_dstack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_column_stack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_column_stack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_column_stack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
@@ -5892,73 +5892,73 @@ static int64_t py_cartesian_prod(const int64_t *tensors, int64_t tensors_n) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_combinations(tensor_handle input, int64_t r, _Bool with_replacement) {
+static new_tensor py_combinations(tensor_handle input, int64_t r, _Bool with_replacement) {
   dt_tensor *out = NULL;
   (void)!dt_combinations((dt_tensor *)(intptr_t)input, r, with_replacement, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tril_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
+static new_tensor py_tril_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
   (void)!dt_tril_indices(row, col, offset, dtype, device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_triu_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
+static new_tensor py_triu_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
   (void)!dt_triu_indices(row, col, offset, dtype, device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_select_scatter(tensor_handle input, tensor_handle src, int64_t dim, int64_t index) {
+static new_tensor py_select_scatter(tensor_handle input, tensor_handle src, int64_t dim, int64_t index) {
   dt_tensor *out = NULL;
   (void)!dt_select_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, dim, index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_slice_scatter(tensor_handle input, tensor_handle src, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
+static new_tensor py_slice_scatter(tensor_handle input, tensor_handle src, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
   dt_tensor *out = NULL;
   (void)!dt_slice_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, dim, start_given ? &start : NULL, end_given ? &end : NULL, step, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diagonal_scatter(tensor_handle input, tensor_handle src, int64_t offset, int64_t dim1, int64_t dim2) {
+static new_tensor py_diagonal_scatter(tensor_handle input, tensor_handle src, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_diagonal_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_as_strided_scatter(tensor_handle input, tensor_handle src, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+static new_tensor py_as_strided_scatter(tensor_handle input, tensor_handle src, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
   dt_tensor *out = NULL;
   (void)!dt_as_strided_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_im2col(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+static new_tensor py_im2col(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
   dt_tensor *out = NULL;
   (void)!dt_im2col((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, dilation, dilation_n, padding, padding_n, stride, stride_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fold(tensor_handle input, const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+static new_tensor py_fold(tensor_handle input, const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
   dt_tensor *out = NULL;
   (void)!dt_fold((dt_tensor *)(intptr_t)input, output_size, output_size_n, kernel_size, kernel_size_n, dilation, dilation_n, padding, padding_n, stride, stride_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pixel_shuffle(tensor_handle input, int64_t upscale_factor) {
+static new_tensor py_pixel_shuffle(tensor_handle input, int64_t upscale_factor) {
   dt_tensor *out = NULL;
   (void)!dt_pixel_shuffle((dt_tensor *)(intptr_t)input, upscale_factor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pixel_unshuffle(tensor_handle input, int64_t downscale_factor) {
+static new_tensor py_pixel_unshuffle(tensor_handle input, int64_t downscale_factor) {
   dt_tensor *out = NULL;
   (void)!dt_pixel_unshuffle((dt_tensor *)(intptr_t)input, downscale_factor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_channel_shuffle(tensor_handle input, int64_t groups) {
+static new_tensor py_channel_shuffle(tensor_handle input, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_channel_shuffle((dt_tensor *)(intptr_t)input, groups, &out);
   return (int64_t)(intptr_t)out;
@@ -5973,13 +5973,13 @@ static int32_t py_sort(tensor_handle input, int64_t dim, _Bool descending, _Bool
   return status;
 }
 
-static int64_t py_argsort(tensor_handle input, int64_t dim, _Bool descending, _Bool stable) {
+static new_tensor py_argsort(tensor_handle input, int64_t dim, _Bool descending, _Bool stable) {
   dt_tensor *out = NULL;
   (void)!dt_argsort((dt_tensor *)(intptr_t)input, dim, descending, stable, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_msort(tensor_handle input) {
+static new_tensor py_msort(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_msort((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6003,7 +6003,7 @@ static int32_t py_kthvalue(tensor_handle input, int64_t k, int64_t dim, _Bool ke
   return status;
 }
 
-static int64_t py_median(tensor_handle input) {
+static new_tensor py_median(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_median((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6018,7 +6018,7 @@ static int32_t py_median_dim(tensor_handle input, int64_t dim, _Bool keepdim, in
   return status;
 }
 
-static int64_t py_nanmedian(tensor_handle input) {
+static new_tensor py_nanmedian(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_nanmedian((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6042,13 +6042,13 @@ static int32_t py_mode(tensor_handle input, int64_t dim, _Bool keepdim, int64_t 
   return status;
 }
 
-static int64_t py_quantile(tensor_handle input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
+static new_tensor py_quantile(tensor_handle input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
   dt_tensor *out = NULL;
   (void)!dt_quantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nanquantile(tensor_handle input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
+static new_tensor py_nanquantile(tensor_handle input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
   dt_tensor *out = NULL;
   (void)!dt_nanquantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
   return (int64_t)(intptr_t)out;
@@ -6094,31 +6094,31 @@ static int32_t py_unique_consecutive(tensor_handle input, _Bool return_inverse, 
   return status;
 }
 
-static int64_t py_searchsorted(tensor_handle sorted_sequence, int64_t input, int32_t input_kind, int64_t input_i, double input_f, _Bool out_int32, _Bool right, const char *side, optional_tensor sorter) {
+static new_tensor py_searchsorted(tensor_handle sorted_sequence, int64_t input, int32_t input_kind, int64_t input_i, double input_f, _Bool out_int32, _Bool right, const char *side, optional_tensor sorter) {
   dt_tensor *out = NULL;
   (void)!dt_searchsorted((dt_tensor *)(intptr_t)sorted_sequence, (dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, out_int32, right, side, (dt_tensor *)(intptr_t)sorter, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bucketize(int64_t input, int32_t input_kind, int64_t input_i, double input_f, tensor_handle boundaries, _Bool out_int32, _Bool right) {
+static new_tensor py_bucketize(int64_t input, int32_t input_kind, int64_t input_i, double input_f, tensor_handle boundaries, _Bool out_int32, _Bool right) {
   dt_tensor *out = NULL;
   (void)!dt_bucketize((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)boundaries, out_int32, right, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isin(int64_t elements, int32_t elements_kind, int64_t elements_i, double elements_f, int64_t test_elements, int32_t test_elements_kind, int64_t test_elements_i, double test_elements_f, _Bool assume_unique, _Bool invert) {
+static new_tensor py_isin(int64_t elements, int32_t elements_kind, int64_t elements_i, double elements_f, int64_t test_elements, int32_t test_elements_kind, int64_t test_elements_i, double test_elements_f, _Bool assume_unique, _Bool invert) {
   dt_tensor *out = NULL;
   (void)!dt_isin((dt_tensor *)(intptr_t)elements, elements_kind, elements_i, elements_f, (dt_tensor *)(intptr_t)test_elements, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bincount(tensor_handle input, optional_tensor weights, int64_t minlength) {
+static new_tensor py_bincount(tensor_handle input, optional_tensor weights, int64_t minlength) {
   dt_tensor *out = NULL;
   (void)!dt_bincount((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weights, minlength, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_histc(tensor_handle input, int64_t bins, int32_t min_kind, int64_t min_i, double min_f, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_histc(tensor_handle input, int64_t bins, int32_t min_kind, int64_t min_i, double min_f, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_histc((dt_tensor *)(intptr_t)input, bins, min_kind, min_i, min_f, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
@@ -6133,7 +6133,7 @@ static int32_t py_histogram(tensor_handle input, int64_t bins, int32_t bins_kind
   return status;
 }
 
-static int64_t py_erfc(tensor_handle input) {
+static new_tensor py_erfc(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erfc((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6143,13 +6143,13 @@ static int32_t py_erfc_(tensor_handle input) {
   return dt_erfc_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_erfcx(tensor_handle input) {
+static new_tensor py_erfcx(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erfcx((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_erfinv(tensor_handle input) {
+static new_tensor py_erfinv(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erfinv((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6159,25 +6159,25 @@ static int32_t py_erfinv_(tensor_handle input) {
   return dt_erfinv_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_ndtri(tensor_handle input) {
+static new_tensor py_ndtri(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ndtri((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ndtr(tensor_handle input) {
+static new_tensor py_ndtr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ndtr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_log_ndtr(tensor_handle input) {
+static new_tensor py_log_ndtr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log_ndtr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_lgamma(tensor_handle input) {
+static new_tensor py_lgamma(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_lgamma((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6187,7 +6187,7 @@ static int32_t py_lgamma_(tensor_handle input) {
   return dt_lgamma_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_digamma(tensor_handle input) {
+static new_tensor py_digamma(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_digamma((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6197,13 +6197,13 @@ static int32_t py_digamma_(tensor_handle input) {
   return dt_digamma_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_zeta(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_zeta(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_zeta((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_polygamma(int64_t n, tensor_handle input) {
+static new_tensor py_polygamma(int64_t n, tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_polygamma(n, (dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6213,7 +6213,7 @@ static int32_t py_polygamma_(tensor_handle input, int64_t n) {
   return dt_polygamma_((dt_tensor *)(intptr_t)input, n);
 }
 
-static int64_t py_mvlgamma(tensor_handle input, int64_t p) {
+static new_tensor py_mvlgamma(tensor_handle input, int64_t p) {
   dt_tensor *out = NULL;
   (void)!dt_mvlgamma((dt_tensor *)(intptr_t)input, p, &out);
   return (int64_t)(intptr_t)out;
@@ -6223,7 +6223,7 @@ static int32_t py_mvlgamma_(tensor_handle input, int64_t p) {
   return dt_mvlgamma_((dt_tensor *)(intptr_t)input, p);
 }
 
-static int64_t py_i0(tensor_handle input) {
+static new_tensor py_i0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6233,85 +6233,85 @@ static int32_t py_i0_(tensor_handle input) {
   return dt_i0_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_i0e(tensor_handle input) {
+static new_tensor py_i0e(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i0e((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_i1(tensor_handle input) {
+static new_tensor py_i1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_i1e(tensor_handle input) {
+static new_tensor py_i1e(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i1e((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_j0(tensor_handle input) {
+static new_tensor py_bessel_j0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_j0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_j1(tensor_handle input) {
+static new_tensor py_bessel_j1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_j1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_y0(tensor_handle input) {
+static new_tensor py_bessel_y0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_y0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_y1(tensor_handle input) {
+static new_tensor py_bessel_y1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_y1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_modified_bessel_k0(tensor_handle input) {
+static new_tensor py_modified_bessel_k0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_modified_bessel_k0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_modified_bessel_k1(tensor_handle input) {
+static new_tensor py_modified_bessel_k1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_modified_bessel_k1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scaled_modified_bessel_k0(tensor_handle x) {
+static new_tensor py_scaled_modified_bessel_k0(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_scaled_modified_bessel_k0((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scaled_modified_bessel_k1(tensor_handle x) {
+static new_tensor py_scaled_modified_bessel_k1(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_scaled_modified_bessel_k1((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_spherical_bessel_j0(tensor_handle x) {
+static new_tensor py_spherical_bessel_j0(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_spherical_bessel_j0((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_airy_ai(tensor_handle x) {
+static new_tensor py_airy_ai(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_airy_ai((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_igamma(tensor_handle input, tensor_handle other) {
+static new_tensor py_igamma(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_igamma((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -6321,13 +6321,13 @@ static int32_t py_igamma_(tensor_handle input, tensor_handle other) {
   return dt_igamma_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_gammainc(tensor_handle input, tensor_handle other) {
+static new_tensor py_gammainc(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_gammainc((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_igammac(tensor_handle input, tensor_handle other) {
+static new_tensor py_igammac(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_igammac((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -6337,91 +6337,91 @@ static int32_t py_igammac_(tensor_handle input, tensor_handle other) {
   return dt_igammac_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_gammaincc(tensor_handle input, tensor_handle other) {
+static new_tensor py_gammaincc(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_gammaincc((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_t((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_u((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_v((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_w((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_t((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_u((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_v((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_w((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hermite_polynomial_h(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_hermite_polynomial_h(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_hermite_polynomial_h((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hermite_polynomial_he(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_hermite_polynomial_he(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_hermite_polynomial_he((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_laguerre_polynomial_l(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_laguerre_polynomial_l(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_laguerre_polynomial_l((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_legendre_polynomial_p(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_legendre_polynomial_p(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_legendre_polynomial_p((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_entr(tensor_handle input) {
+static new_tensor py_entr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_entr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_xlog1py(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_xlog1py(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_xlog1py((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -6436,7 +6436,7 @@ static int32_t py_frexp(tensor_handle input, int64_t *out) {
   return status;
 }
 
-static int64_t py_nextafter(tensor_handle input, tensor_handle other) {
+static new_tensor py_nextafter(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_nextafter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -6946,7 +6946,7 @@ static int32_t py_resize_as_(tensor_handle input, tensor_handle the_template) {
   return dt_resize_as_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)the_template);
 }
 
-static int64_t py_view_dtype(tensor_handle input, int32_t dtype) {
+static new_tensor py_view_dtype(tensor_handle input, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_view_dtype((dt_tensor *)(intptr_t)input, dtype, &out);
   return (int64_t)(intptr_t)out;
@@ -7054,25 +7054,25 @@ static int64_t py_unbind(tensor_handle input, int64_t dim) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_cat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_cat((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_stack(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_stack(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_stack((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_repeat(tensor_handle input, const int64_t *repeats, int64_t repeats_n) {
+static new_tensor py_repeat(tensor_handle input, const int64_t *repeats, int64_t repeats_n) {
   dt_tensor *out = NULL;
   (void)!dt_repeat((dt_tensor *)(intptr_t)input, repeats, repeats_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_narrow_copy(tensor_handle input, int64_t dim, int64_t start, int64_t length) {
+static new_tensor py_narrow_copy(tensor_handle input, int64_t dim, int64_t start, int64_t length) {
   dt_tensor *out = NULL;
   (void)!dt_narrow_copy((dt_tensor *)(intptr_t)input, dim, start, length, &out);
   return (int64_t)(intptr_t)out;
@@ -7084,43 +7084,43 @@ static int64_t py_sum_to_size(tensor_handle input, const int64_t *size, int64_t 
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_flip(tensor_handle input, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_flip(tensor_handle input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_flip((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_interpolate(tensor_handle input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
+static new_tensor py_interpolate(tensor_handle input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_interpolate_aligned(tensor_handle input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, _Bool antialias) {
+static new_tensor py_interpolate_aligned(tensor_handle input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, _Bool antialias) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate_aligned((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, align_corners < 0 ? NULL : &align_corners, recompute_scale_factor < 0 ? NULL : &recompute_scale_factor, antialias, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_grid_sample(tensor_handle input, tensor_handle grid, const char *mode, const char *padding_mode, int32_t align_corners) {
+static new_tensor py_grid_sample(tensor_handle input, tensor_handle grid, const char *mode, const char *padding_mode, int32_t align_corners) {
   dt_tensor *out = NULL;
   (void)!dt_grid_sample((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)grid, mode, padding_mode, align_corners < 0 ? NULL : &align_corners, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_affine_grid(tensor_handle theta, const int64_t *size, int64_t size_n, int32_t align_corners) {
+static new_tensor py_affine_grid(tensor_handle theta, const int64_t *size, int64_t size_n, int32_t align_corners) {
   dt_tensor *out = NULL;
   (void)!dt_affine_grid((dt_tensor *)(intptr_t)theta, size, size_n, align_corners < 0 ? NULL : &align_corners, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ger(tensor_handle input, tensor_handle vec2) {
+static new_tensor py_ger(tensor_handle input, tensor_handle vec2) {
   dt_tensor *out = NULL;
   (void)!dt_ger((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_absolute(tensor_handle input) {
+static new_tensor py_absolute(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_absolute((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7130,7 +7130,7 @@ static int32_t py_absolute_(tensor_handle input) {
   return dt_absolute_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_negative(tensor_handle input) {
+static new_tensor py_negative(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_negative((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7140,7 +7140,7 @@ static int32_t py_negative_(tensor_handle input) {
   return dt_negative_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sgn(tensor_handle input) {
+static new_tensor py_sgn(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sgn((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7150,7 +7150,7 @@ static int32_t py_sgn_(tensor_handle input) {
   return dt_sgn_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_fix(tensor_handle input) {
+static new_tensor py_fix(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_fix((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7160,7 +7160,7 @@ static int32_t py_fix_(tensor_handle input) {
   return dt_fix_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arcsin(tensor_handle input) {
+static new_tensor py_arcsin(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arcsin((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7170,7 +7170,7 @@ static int32_t py_arcsin_(tensor_handle input) {
   return dt_arcsin_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arccos(tensor_handle input) {
+static new_tensor py_arccos(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arccos((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7180,7 +7180,7 @@ static int32_t py_arccos_(tensor_handle input) {
   return dt_arccos_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arctan(tensor_handle input) {
+static new_tensor py_arctan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arctan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7190,7 +7190,7 @@ static int32_t py_arctan_(tensor_handle input) {
   return dt_arctan_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arctan2(tensor_handle input, tensor_handle other) {
+static new_tensor py_arctan2(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_arctan2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
@@ -7200,7 +7200,7 @@ static int32_t py_arctan2_(tensor_handle input, tensor_handle other) {
   return dt_arctan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_arcsinh(tensor_handle input) {
+static new_tensor py_arcsinh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arcsinh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7210,7 +7210,7 @@ static int32_t py_arcsinh_(tensor_handle input) {
   return dt_arcsinh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arccosh(tensor_handle input) {
+static new_tensor py_arccosh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arccosh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7220,7 +7220,7 @@ static int32_t py_arccosh_(tensor_handle input) {
   return dt_arccosh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arctanh(tensor_handle input) {
+static new_tensor py_arctanh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arctanh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7230,7 +7230,7 @@ static int32_t py_arctanh_(tensor_handle input) {
   return dt_arctanh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_subtract(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_subtract(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_subtract((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7240,7 +7240,7 @@ static int32_t py_subtract_(tensor_handle input, int64_t other, int32_t other_ki
   return dt_subtract_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_multiply(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_multiply(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_multiply((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7250,7 +7250,7 @@ static int32_t py_multiply_(tensor_handle input, int64_t other, int32_t other_ki
   return dt_multiply_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static new_tensor py_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   dt_tensor *out = NULL;
   (void)!dt_divide((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode, &out);
   return (int64_t)(intptr_t)out;
@@ -7260,7 +7260,7 @@ static int32_t py_divide_(tensor_handle input, int64_t other, int32_t other_kind
   return dt_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode);
 }
 
-static int64_t py_clip(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_clip(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_clip((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7270,7 +7270,7 @@ static int32_t py_clip_(tensor_handle input, int64_t min, int32_t min_kind, int6
   return dt_clip_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
-static int64_t py_greater(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_greater(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_greater((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7280,7 +7280,7 @@ static int32_t py_greater_(tensor_handle input, int64_t other, int32_t other_kin
   return dt_greater_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_greater_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_greater_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_greater_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7290,7 +7290,7 @@ static int32_t py_greater_equal_(tensor_handle input, int64_t other, int32_t oth
   return dt_greater_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_less(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_less(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_less((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7300,7 +7300,7 @@ static int32_t py_less_(tensor_handle input, int64_t other, int32_t other_kind, 
   return dt_less_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_less_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_less_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_less_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7310,7 +7310,7 @@ static int32_t py_less_equal_(tensor_handle input, int64_t other, int32_t other_
   return dt_less_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_not_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_not_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_not_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
@@ -7320,19 +7320,19 @@ static int32_t py_not_equal_(tensor_handle input, int64_t other, int32_t other_k
   return dt_not_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_trapz(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+static new_tensor py_trapz(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_trapz((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_concat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_concat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_concat((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_concatenate(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_concatenate(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_concatenate((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
@@ -7354,13 +7354,13 @@ static int64_t py_moveaxis(tensor_handle input, const int64_t *source, int64_t s
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_row_stack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_row_stack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_row_stack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_argwhere(tensor_handle input) {
+static new_tensor py_argwhere(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_argwhere((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;

@@ -51,17 +51,18 @@ static double float_of(PyObject* x) {
   return -1;
 }
 
-/* A tensor crosses as the object that it is: to ask it for its handle, as a number, would take
- * longer than the rest of its way. */
+/* A tensor crosses as the object that it is: to ask it for its handle, as a number, and to make an
+ * object of a number would take longer than the rest of its way. */
+static const TensorFunctions* tensor_functions(void) {
+  static const TensorFunctions* functions = NULL;
+  if (!functions) functions = PyCapsule_Import(TENSOR_FUNCTIONS, 0);
+  return functions;
+}
+
 static int64_t tensor_of(PyObject* x) {
-  static PyTypeObject* type = NULL;
-  if (!type) {
-    PyObject* const module = PyImport_ImportModule("dumbtorch._tensor_type");
-    type = module ? (PyTypeObject*)PyObject_GetAttrString(module, "TensorBase") : NULL;
-    Py_XDECREF(module);
-    if (!type) return -1;
-  }
-  if (PyObject_TypeCheck(x, type)) return (int64_t)(intptr_t)((TensorBase*)x)->handle;
+  const TensorFunctions* const functions = tensor_functions();
+  if (!functions) return -1;
+  if (PyObject_TypeCheck(x, functions->type)) return (int64_t)(intptr_t)((TensorBase*)x)->handle;
   PyErr_SetString(PyExc_TypeError, "expected a Tensor");
   return -1;
 }
@@ -70,7 +71,15 @@ static int64_t optional_tensor_of(PyObject* x) {
   return x == Py_None ? 0 : tensor_of(x);
 }
 
-typedef int64_t tensor_handle, optional_tensor;
+/* None if the call has failed. */
+static PyObject* tensor_from(int64_t handle) {
+  const TensorFunctions* const functions = tensor_functions();
+  if (!functions) return NULL;
+  if (!handle) Py_RETURN_NONE;
+  return functions->wrap((dt_tensor*)(intptr_t)handle);
+}
+
+typedef int64_t tensor_handle, optional_tensor, new_tensor;
 
 #undef _cffi_to_c__Bool
 #define _cffi_to_c__Bool bool_of
@@ -89,6 +98,7 @@ typedef int64_t tensor_handle, optional_tensor;
 #define _cffi_from_c_int(x, type) _cffi_from_c_##type(x)
 #define _cffi_from_c_int32_t PyLong_FromLong
 #define _cffi_from_c_int64_t PyLong_FromLongLong
+#define _cffi_from_c_new_tensor tensor_from
 
 /* A number that comes out of a call. */
 typedef struct {

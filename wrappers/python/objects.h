@@ -15,6 +15,14 @@ typedef struct {
   PyObject* dict;      /* attributes that programs set; NULL for most */
 } TensorBase;
 
+/* What _tensor_type lends _native, by a capsule of this name. */
+typedef struct {
+  PyTypeObject* type;                   /* TensorBase */
+  PyObject* (*wrap)(dt_tensor* handle); /* a Tensor that owns it */
+} TensorFunctions;
+
+#define TENSOR_FUNCTIONS "dumbtorch._tensor_type.functions"
+
 /* -1 with an exception set if it is too large. PyLong_AsLongLong goes by way of bytes where there
  * are more than 30 bits, as handles have, which takes five times as long. */
 static int64_t int64_of(PyObject* x) {

@@ -114,7 +114,7 @@ static void base_dealloc(PyObject* self) {
   Py_CLEAR(((TensorBase*)self)->base);
   Py_CLEAR(((TensorBase*)self)->dict);
   dt_tensor_release(handle_of(self));
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
   PyErr_Restore(error, value, traceback);
 }
@@ -326,6 +326,10 @@ static PyObject* wrap(PyObject* module, PyObject* handle) {
   return adopt_handle(tensor_type, (dt_tensor*)(intptr_t)bits);
 }
 
+static PyObject* wrap_handle(dt_tensor* handle) {
+  return adopt_handle(tensor_type, handle);
+}
+
 /* wrap_or(handle, tensor): what wrap makes of it, or the tensor where both are the same. Otherwise
  * it may be a view of the tensor. */
 static PyObject* wrap_or(PyObject* module, PyObject* const* args, Py_ssize_t n) {
@@ -521,6 +525,15 @@ static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* s
   return (PyTypeObject*)type;
 }
 
+static int add_functions(PyObject* module) {
+  static TensorFunctions functions = {NULL, wrap_handle};
+  functions.type = base_type;
+  PyObject* const capsule = PyCapsule_New(&functions, TENSOR_FUNCTIONS, NULL);
+  const int failed = !capsule || PyModule_AddObjectRef(module, "functions", capsule) < 0;
+  Py_XDECREF(capsule);
+  return failed;
+}
+
 PyMODINIT_FUNC PyInit__tensor_type(void) {
   if (base_type) {
     PyErr_SetString(PyExc_ImportError, "dumbtorch can be imported by one interpreter per process");
@@ -531,6 +544,6 @@ PyMODINIT_FUNC PyInit__tensor_type(void) {
   base_type = add_type(module, "TensorBase", &kSpec);
   callback_type = base_type ? add_type(module, "Callback", &kCallbackSpec) : NULL;
   memory_type = callback_type ? add_type(module, "Memory", &kMemorySpec) : NULL;
-  if (!memory_type) Py_CLEAR(module);
+  if (!memory_type || add_functions(module)) Py_CLEAR(module);
   return module;
 }

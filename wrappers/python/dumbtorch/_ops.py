@@ -3371,7 +3371,9 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         out = py_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale is not None, 0.0 if scale is None else scale, enable_gqa)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_dot_product_attention, "scaled_dot_product_attention", "query:tensor key:tensor value:tensor attn_mask:tensor? dropout_p:f64 is_causal:bool scale:f64? enable_gqa:bool", query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
@@ -3764,7 +3766,9 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         out = py_conv1d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv1d, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
@@ -3785,7 +3789,9 @@ def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         out = py_conv1d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv1d_padding, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
@@ -3814,7 +3820,9 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
         out = py_conv_transpose1d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose1d, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
@@ -3840,7 +3848,9 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         out = py_conv2d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv2d, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
@@ -3861,7 +3871,9 @@ def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         out = py_conv2d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv2d_padding, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
@@ -3891,7 +3903,9 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         out = py_conv_transpose2d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose2d, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
@@ -3916,7 +3930,9 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         out = py_conv3d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv3d, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
@@ -3937,7 +3953,9 @@ def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
         out = py_conv3d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv3d_padding, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
@@ -3967,7 +3985,9 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
         out = py_conv_transpose3d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose3d, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -3988,9 +4008,11 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         out = py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4012,9 +4034,11 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         out = py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_strided, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4034,9 +4058,11 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         out = py_new_empty_strided(input, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_empty_strided, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4056,9 +4082,11 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
         out = py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeros, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4078,9 +4106,11 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
         out = py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ones, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4103,9 +4133,11 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         out = py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, full, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4130,9 +4162,11 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         out = py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arange, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4155,9 +4189,11 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         out = py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linspace, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4181,9 +4217,11 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         out = py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logspace, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4203,9 +4241,11 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         out = py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eye, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4225,9 +4265,11 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
         out = py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scalar_tensor, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4246,9 +4288,11 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         out = py_empty_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_like, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4267,9 +4311,11 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         out = py_zeros_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeros_like, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4288,9 +4334,11 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         out = py_ones_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, ones_like, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4311,9 +4359,11 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
         out = py_full_like(input, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, full_like, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4331,9 +4381,11 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = py_new_empty(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_empty, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4351,9 +4403,11 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
         out = py_new_zeros(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_zeros, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4371,9 +4425,11 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
         out = py_new_ones(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_ones, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4393,9 +4449,11 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         out = py_new_full(input, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_full, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=False):
@@ -4414,7 +4472,9 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
         out = py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_numbers, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def from_bools(data, size=None, *, device=None):
@@ -4431,7 +4491,9 @@ def from_bools(data, size=None, *, device=None):
         out = py_from_bools(data, len(data), size_c, size_c_n, device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_bools, "from_bools", "data:bool[] size:i64[]? device:device?", data, size, device)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
@@ -4451,7 +4513,9 @@ def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
         out = py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_ints, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def to_ints(input):
@@ -4497,7 +4561,9 @@ def clone(input, *, memory_format=None, out=None):
         out = py_clone(input, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, clone, "clone", "input:tensor memory_format:memory_format?", input, memory_format)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=None):
@@ -4648,7 +4714,9 @@ def read_idx(path):
         out = py_read_idx(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, read_idx, "read_idx", "path:path", path)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def save_safetensors(path, names, tensors, progress=None):
@@ -4814,7 +4882,9 @@ def archive_bytes(names, records):
         out = py_archive_bytes(names_c, len(names_c), records_c, len(records_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, archive_bytes, "archive_bytes", "names:str[] records:tensor[]", names, records)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def load_archive(path, mmap=False):
@@ -4877,7 +4947,9 @@ def load_npy(path):
         out = py_load_npy(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_npy, "load_npy", "path:path", path)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def save_npz(path, names, arrays):
@@ -5161,7 +5233,9 @@ def tensor_pin_memory(input):
         out = py_tensor_pin_memory(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_pin_memory, "pin_memory", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tensor_is_pinned(input):
@@ -5319,7 +5393,9 @@ def linalg_cholesky(A, *, upper=False, out=None):
         out = py_linalg_cholesky(A, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cholesky, "cholesky", "A:tensor upper:bool", A, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
@@ -5359,7 +5435,9 @@ def cholesky(input, upper=False, *, out=None):
         out = py_cholesky(input, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky, "cholesky", "input:tensor upper:bool", input, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cholesky_solve(input, input2, upper=False, *, out=None):
@@ -5375,7 +5453,9 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
         out = py_cholesky_solve(input, input2, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky_solve, "cholesky_solve", "input:tensor input2:tensor upper:bool", input, input2, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cholesky_inverse(input, upper=False, *, out=None):
@@ -5390,7 +5470,9 @@ def cholesky_inverse(input, upper=False, *, out=None):
         out = py_cholesky_inverse(input, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky_inverse, "cholesky_inverse", "input:tensor upper:bool", input, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_lu_factor(A, *, pivot=True, out=None):
@@ -5499,7 +5581,9 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
         out = py_linalg_lu_solve(LU, pivots, B, left, adjoint)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu_solve, "lu_solve", "LU:tensor pivots:tensor B:tensor left:bool adjoint:bool", LU, pivots, B, left, adjoint)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lu_solve(input, LU_data, LU_pivots, *, out=None):
@@ -5515,7 +5599,9 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None):
         out = py_lu_solve(input, LU_data, LU_pivots)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lu_solve, "lu_solve", "input:tensor LU_data:tensor LU_pivots:tensor", input, LU_data, LU_pivots)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_solve(A, B, *, left=True, out=None):
@@ -5532,7 +5618,9 @@ def linalg_solve(A, B, *, left=True, out=None):
         out = py_linalg_solve(A, B, left)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve, "solve", "A:tensor B:tensor left:bool", A, B, left)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
@@ -5577,7 +5665,9 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
         out = py_linalg_solve_triangular(A, B, upper, left, unitriangular)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve_triangular, "solve_triangular", "A:tensor B:tensor upper:bool left:bool unitriangular:bool", A, B, upper, left, unitriangular)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
@@ -5617,7 +5707,9 @@ def linalg_inv(A, *, out=None):
         out = py_linalg_inv(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_inv, "inv", "A:tensor", A)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def inverse(input, *, out=None):
@@ -5628,7 +5720,9 @@ def inverse(input, *, out=None):
         out = py_inverse(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, inverse, "inverse", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_inv_ex(A, *, check_errors=False, out=None):
@@ -5667,7 +5761,9 @@ def linalg_det(A, *, out=None):
         out = py_linalg_det(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_det, "det", "A:tensor", A)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def det(input, *, out=None):
@@ -5678,7 +5774,9 @@ def det(input, *, out=None):
         out = py_det(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, det, "det", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_slogdet(A, *, out=None):
@@ -5723,7 +5821,9 @@ def logdet(input, *, out=None):
         out = py_logdet(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logdet, "logdet", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_qr(A, mode='reduced', *, out=None):
@@ -5777,7 +5877,9 @@ def linalg_householder_product(A, tau, *, out=None):
         out = py_linalg_householder_product(A, tau)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_householder_product, "householder_product", "A:tensor tau:tensor", A, tau)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def orgqr(input, input2, *, out=None):
@@ -5792,7 +5894,9 @@ def orgqr(input, input2, *, out=None):
         out = py_orgqr(input, input2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, orgqr, "orgqr", "input:tensor input2:tensor", input, input2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
@@ -5810,7 +5914,9 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
         out = py_ormqr(input, input2, input3, left, transpose)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ormqr, "ormqr", "input:tensor input2:tensor input3:tensor left:bool transpose:bool", input, input2, input3, left, transpose)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_eigh(A, UPLO='L', *, out=None):
@@ -5847,7 +5953,9 @@ def linalg_eigvalsh(A, UPLO='L', *, out=None):
         out = py_linalg_eigvalsh(A, c_string(UPLO))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_eigvalsh, "eigvalsh", "A:tensor UPLO:str", A, UPLO)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
@@ -5885,7 +5993,9 @@ def linalg_svdvals(A, *, driver=None, out=None):
         out = py_linalg_svdvals(A, NULL if driver is None else c_string(driver))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_svdvals, "svdvals", "A:tensor driver:str?", A, driver)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def svd(input, some=True, compute_uv=True, *, out=None):
@@ -5926,7 +6036,9 @@ def linalg_pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
         out = py_linalg_pinv(A, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_pinv, "pinv", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
@@ -5947,7 +6059,9 @@ def linalg_matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
         out = py_linalg_matrix_rank(A, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_rank, "matrix_rank", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
@@ -5993,7 +6107,9 @@ def linalg_cond(A, p=None, *, out=None):
         out = py_linalg_cond(A, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cond, "cond", "A:tensor p:scalar?", A, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_cond_named(A, p, *, out=None):
@@ -6009,7 +6125,9 @@ def linalg_cond_named(A, p, *, out=None):
         out = py_linalg_cond_named(A, c_string(p))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cond_named, "linalg_cond_named", "A:tensor p:str", A, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matrix_exp(A, *, out=None):
@@ -6024,7 +6142,9 @@ def linalg_matrix_exp(A, *, out=None):
         out = py_linalg_matrix_exp(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_exp, "matrix_exp", "A:tensor", A)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def matrix_exp(input, *, out=None):
@@ -6035,7 +6155,9 @@ def matrix_exp(input, *, out=None):
         out = py_matrix_exp(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matrix_exp, "matrix_exp", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_tensorinv(A, ind=2, *, out=None):
@@ -6051,7 +6173,9 @@ def linalg_tensorinv(A, ind=2, *, out=None):
         out = py_linalg_tensorinv(A, ind)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_tensorinv, "tensorinv", "A:tensor ind:i64", A, ind)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_tensorsolve(A, B, dims=None, *, out=None):
@@ -6069,7 +6193,9 @@ def linalg_tensorsolve(A, B, dims=None, *, out=None):
         out = py_linalg_tensorsolve(A, B, dims_c, dims_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_tensorsolve, "tensorsolve", "A:tensor B:tensor dims:i64[]?", A, B, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
@@ -6092,7 +6218,9 @@ def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
         out = py_rotary_embedding(input, positions, base, interleaved)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rotary_embedding, "rotary_embedding", "input:tensor positions:tensor? base:f64 interleaved:bool", input, positions, base, interleaved)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
@@ -6112,7 +6240,9 @@ def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
         out = py_sinusoidal_embedding(positions, embedding_dim, base)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinusoidal_embedding, "sinusoidal_embedding", "positions:tensor embedding_dim:i64 base:f64", positions, embedding_dim, base)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def top_k_top_p_filtering(logits, top_k=None, top_p=None):
@@ -6132,7 +6262,9 @@ def top_k_top_p_filtering(logits, top_k=None, top_p=None):
         out = py_top_k_top_p_filtering(logits, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, top_k_top_p_filtering, "top_k_top_p_filtering", "logits:tensor top_k:i64? top_p:f64?", logits, top_k, top_p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=None):
@@ -6155,7 +6287,9 @@ def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=
         out = py_sample_logits(logits, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sample_logits, "sample_logits", "logits:tensor temperature:f64 top_k:i64? top_p:f64? generator:handle?", logits, temperature, top_k, top_p, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def kv_cache_new(capacity=0):
@@ -6190,7 +6324,9 @@ def amp_unscale_(grads, scale):
         out = py_amp_unscale_(grads_c, len(grads_c), scale)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amp_unscale_, "amp_unscale_", "grads:tensor[] scale:tensor", grads, scale)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval):
@@ -6243,7 +6379,9 @@ def index(input, indices):
         out = py_index(input, indices_c, len(indices_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, index, "index", "input:tensor indices:tensor?[]", input, indices)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_put(input, indices, values, accumulate=False, *, out=None):
@@ -6262,7 +6400,9 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
         out = py_index_put(input, indices_c, len(indices_c), values, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_put, "index_put", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_put_(input, indices, values, accumulate=False):
@@ -6299,7 +6439,9 @@ def index_select(input, dim=MISSING, index=MISSING, *, axis=None, out=None):
         out = py_index_select(input, dim, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_select, "index_select", "input:tensor dim:i64 index:tensor", input, dim, index)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None, out=None):
@@ -6320,7 +6462,9 @@ def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axi
         out = py_index_add(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_add, "index_add", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None):
@@ -6360,7 +6504,9 @@ def gather(input, dim=MISSING, index=MISSING, *, sparse_grad=False, axis=None, o
         out = py_gather(input, dim, index, sparse_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gather, "gather", "input:tensor dim:i64 index:tensor sparse_grad:bool", input, dim, index, sparse_grad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
@@ -6381,7 +6527,9 @@ def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=No
         out = py_scatter(input, dim, index, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter, "scatter", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
@@ -6420,7 +6568,9 @@ def scatter_add(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, ou
         out = py_scatter_add(input, dim, index, src)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_add, "scatter_add", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
@@ -6461,7 +6611,9 @@ def scatter_reduce(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSIN
         out = py_scatter_reduce(input, dim, index, src, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_reduce, "scatter_reduce", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None):
@@ -6503,7 +6655,9 @@ def index_reduce(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSI
         out = py_index_reduce(input, dim, index, source, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_reduce, "index_reduce", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None):
@@ -6544,7 +6698,9 @@ def index_fill(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None, o
         out = py_index_fill(input, dim, index, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_fill, "index_fill", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
@@ -6583,7 +6739,9 @@ def index_copy(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None, 
         out = py_index_copy(input, dim, index, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_copy, "index_copy", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None):
@@ -6618,7 +6776,9 @@ def masked_scatter(input, mask, source, *, out=None):
         out = py_masked_scatter(input, mask, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_scatter, "masked_scatter", "input:tensor mask:tensor source:tensor", input, mask, source)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_scatter_(input, mask, source):
@@ -6649,7 +6809,9 @@ def take(input, index, *, out=None):
         out = py_take(input, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, take, "take", "input:tensor index:tensor", input, index)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
@@ -6668,7 +6830,9 @@ def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
         out = py_take_along_dim(input, indices, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, take_along_dim, "take_along_dim", "input:tensor indices:tensor dim:i64?", input, indices, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def put(input, index, source, accumulate=False, *, out=None):
@@ -6685,7 +6849,9 @@ def put(input, index, source, accumulate=False, *, out=None):
         out = py_put(input, index, source, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, put, "put", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def put_(input, index, source, accumulate=False):
@@ -6718,7 +6884,9 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
         out = py_nonzero_static(input, size, fill_value)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nonzero_static, "nonzero_static", "input:tensor size:i64 fill_value:i64", input, size, fill_value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_select(input, mask, *, out=None):
@@ -6733,7 +6901,9 @@ def masked_select(input, mask, *, out=None):
         out = py_masked_select(input, mask)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_select, "masked_select", "input:tensor mask:tensor", input, mask)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nonzero(input, *, out=None):
@@ -6744,7 +6914,9 @@ def nonzero(input, *, out=None):
         out = py_nonzero(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nonzero, "nonzero", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def one_hot(input, num_classes=-1):
@@ -6757,7 +6929,9 @@ def one_hot(input, num_classes=-1):
         out = py_one_hot(input, num_classes)
     except BAD_ARGUMENTS as error:
         return otherwise(error, one_hot, "one_hot", "input:tensor num_classes:i64", input, num_classes)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tril(input, diagonal=0, *, out=None):
@@ -6772,7 +6946,9 @@ def tril(input, diagonal=0, *, out=None):
         out = py_tril(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril, "tril", "input:tensor diagonal:i64", input, diagonal)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tril_(input, diagonal=0):
@@ -6802,7 +6978,9 @@ def triu(input, diagonal=0, *, out=None):
         out = py_triu(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu, "triu", "input:tensor diagonal:i64", input, diagonal)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triu_(input, diagonal=0):
@@ -6880,7 +7058,9 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         out = py_segment_reduce(data, c_string(reduce), lengths, indices, offsets, axis, unsafe, initial_kind, initial_i, initial_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, segment_reduce, "segment_reduce", "data:tensor reduce:str lengths:tensor? indices:tensor? offsets:tensor? axis:i64 unsafe:bool initial:scalar?", data, reduce, lengths, indices, offsets, axis, unsafe, initial)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def matmul(input, other, *, out=None):
@@ -6895,7 +7075,9 @@ def matmul(input, other, *, out=None):
         out = py_matmul(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matmul, "matmul", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mm(input, mat2, *, out=None):
@@ -6910,7 +7092,9 @@ def mm(input, mat2, *, out=None):
         out = py_mm(input, mat2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mm, "mm", "input:tensor mat2:tensor", input, mat2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bmm(input, mat2, *, out=None):
@@ -6925,7 +7109,9 @@ def bmm(input, mat2, *, out=None):
         out = py_bmm(input, mat2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bmm, "bmm", "input:tensor mat2:tensor", input, mat2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
@@ -6945,7 +7131,9 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
         out = py_baddbmm(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, baddbmm, "baddbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
@@ -6985,7 +7173,9 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
         out = py_addbmm(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addbmm, "addbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
@@ -7020,7 +7210,9 @@ def mv(input, vec, *, out=None):
         out = py_mv(input, vec)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mv, "mv", "input:tensor vec:tensor", input, vec)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
@@ -7040,7 +7232,9 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
         out = py_addmv(input, mat, vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmv, "addmv", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmv_(input, mat, vec, *, beta=1, alpha=1):
@@ -7075,7 +7269,9 @@ def vdot(input, other, *, out=None):
         out = py_vdot(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, vdot, "vdot", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dot(input, tensor, *, out=None):
@@ -7090,7 +7286,9 @@ def dot(input, tensor, *, out=None):
         out = py_dot(input, tensor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dot, "dot", "input:tensor tensor:tensor", input, tensor)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
@@ -7110,7 +7308,9 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
         out = py_addmm(input, mat1, mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmm, "addmm", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
@@ -7145,7 +7345,9 @@ def outer(input, vec2, *, out=None):
         out = py_outer(input, vec2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, outer, "outer", "input:tensor vec2:tensor", input, vec2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
@@ -7165,7 +7367,9 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
         out = py_addr(input, vec1, vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addr, "addr", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addr_(input, vec1, vec2, *, beta=1, alpha=1):
@@ -7201,7 +7405,9 @@ def inner(input, other, *, out=None):
         out = py_inner(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, inner, "inner", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cross(input, other, dim=None, *, axis=None, out=None):
@@ -7219,7 +7425,9 @@ def cross(input, other, dim=None, *, axis=None, out=None):
         out = py_cross(input, other, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cross, "cross", "input:tensor other:tensor dim:i64?", input, other, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def kron(input, other, *, out=None):
@@ -7234,7 +7442,9 @@ def kron(input, other, *, out=None):
         out = py_kron(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kron, "kron", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def einsum(equation, operands, *, out=None):
@@ -7253,7 +7463,9 @@ def einsum(equation, operands, *, out=None):
         out = py_einsum(c_string(equation), operands_c, len(operands_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, einsum, "einsum", "equation:str operands:tensor[]", equation, operands)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tensordot(a, b, dims=2, *, out=None):
@@ -7270,7 +7482,9 @@ def tensordot(a, b, dims=2, *, out=None):
         out = py_tensordot(a, b, dims)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensordot, "tensordot", "a:tensor b:tensor dims:i64", a, b, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tensordot_dims(a, b, dims_a, dims_b):
@@ -7288,7 +7502,9 @@ def tensordot_dims(a, b, dims_a, dims_b):
         out = py_tensordot_dims(a, b, dims_a_c, len(dims_a_c), dims_b_c, len(dims_b_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensordot_dims, "tensordot", "a:tensor b:tensor dims_a:i64[] dims_b:i64[]", a, b, dims_a, dims_b)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bilinear(input1, input2, weight, bias=None, *, out=None):
@@ -7306,7 +7522,9 @@ def bilinear(input1, input2, weight, bias=None, *, out=None):
         out = py_bilinear(input1, input2, weight, bias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bilinear, "bilinear", "input1:tensor input2:tensor weight:tensor bias:tensor?", input1, input2, weight, bias)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matmul(input, other, *, out=None):
@@ -7321,7 +7539,9 @@ def linalg_matmul(input, other, *, out=None):
         out = py_linalg_matmul(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matmul, "matmul", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def matrix_power(input, n, *, out=None):
@@ -7336,7 +7556,9 @@ def matrix_power(input, n, *, out=None):
         out = py_matrix_power(input, n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matrix_power, "matrix_power", "input:tensor n:i64", input, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_multi_dot(tensors, *, out=None):
@@ -7352,7 +7574,9 @@ def linalg_multi_dot(tensors, *, out=None):
         out = py_linalg_multi_dot(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_multi_dot, "multi_dot", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chain_matmul(matrices, *, out=None):
@@ -7368,7 +7592,9 @@ def chain_matmul(matrices, *, out=None):
         out = py_chain_matmul(matrices_c, len(matrices_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, chain_matmul, "chain_matmul", "matrices:tensor[]", matrices)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def trace(input, *, out=None):
@@ -7379,7 +7605,9 @@ def trace(input, *, out=None):
         out = py_trace(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trace, "trace", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
@@ -7412,7 +7640,9 @@ def linalg_cross(input, other, *, dim=-1, axis=None, out=None):
         out = py_linalg_cross(input, other, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cross, "cross", "input:tensor other:tensor dim:i64", input, other, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
@@ -7431,7 +7661,9 @@ def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
         out = py_linalg_vecdot(x, y, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vecdot, "vecdot", "x:tensor y:tensor dim:i64", x, y, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -7456,7 +7688,9 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
         out = py_linalg_vector_norm(input, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vector_norm, "vector_norm", "input:tensor ord:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -7482,7 +7716,9 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         out = py_linalg_matrix_norm(input, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_norm, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -7503,7 +7739,9 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None
         out = py_nuclear_norm(input, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nuclear_norm, "nuclear_norm", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -7527,7 +7765,9 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=No
         out = py_linalg_norm(input, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_norm, "norm", "input:tensor ord:scalar? dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
@@ -7547,7 +7787,9 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
         out = py_cosine_similarity(x1, x2, dim, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosine_similarity, "cosine_similarity", "x1:tensor x2:tensor dim:i64 eps:f64", x1, x2, dim, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None, out=None):
@@ -7568,7 +7810,9 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None,
         out = py_pairwise_distance(x1, x2, p, eps, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pairwise_distance, "pairwise_distance", "x1:tensor x2:tensor p:f64 eps:f64 keepdim:bool", x1, x2, p, eps, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dist(input, other, p=2, *, out=None):
@@ -7585,7 +7829,9 @@ def dist(input, other, p=2, *, out=None):
         out = py_dist(input, other, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dist, "dist", "input:tensor other:tensor p:scalar", input, other, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
@@ -7604,7 +7850,9 @@ def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
         out = py_cdist(x1, x2, p, compute_mode is not None, 0 if compute_mode is None else compute_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cdist, "cdist", "x1:tensor x2:tensor p:f64 compute_mode:i64?", x1, x2, p, compute_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pdist(input, p=2.0, *, out=None):
@@ -7620,7 +7868,9 @@ def pdist(input, p=2.0, *, out=None):
         out = py_pdist(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pdist, "pdist", "input:tensor p:f64", input, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
@@ -7641,7 +7891,9 @@ def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
         out = py_renorm(input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, renorm, "renorm", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def renorm_(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None):
@@ -7680,7 +7932,9 @@ def vander(x, N=None, increasing=False, *, out=None):
         out = py_vander(x, N is not None, 0 if N is None else N, increasing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, vander, "vander", "x:tensor N:i64? increasing:bool", x, N, increasing)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_vander(x, *, N=None, out=None):
@@ -7696,7 +7950,9 @@ def linalg_vander(x, *, N=None, out=None):
         out = py_linalg_vander(x, N is not None, 0 if N is None else N)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vander, "vander", "x:tensor N:i64?", x, N)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
@@ -7719,7 +7975,9 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', we
         out = py_mse_loss(input, target, REDUCTION[reduction], weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mse_loss, "mse_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
@@ -7742,7 +8000,9 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
         out = py_l1_loss(input, target, REDUCTION[reduction], weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, l1_loss, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0):
@@ -7765,7 +8025,9 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
         out = py_smooth_l1_loss(input, target, REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
         return otherwise(error, smooth_l1_loss, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
@@ -7783,7 +8045,9 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
         out = py_huber_loss(input, target, REDUCTION[reduction], delta, weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, huber_loss, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False):
@@ -7803,7 +8067,9 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
         out = py_kl_div(input, target, DIVERGENCE_REDUCTION[reduction], log_target)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kl_div, "kl_div", "input:tensor target:tensor reduction:enum log_target:bool", input, target, reduction, log_target)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'):
@@ -7826,7 +8092,9 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
         out = py_poisson_nll_loss(input, target, log_input, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, poisson_nll_loss, "poisson_nll_loss", "input:tensor target:tensor log_input:bool full:bool eps:f64 reduction:enum", input, target, log_input, full, eps, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean'):
@@ -7846,7 +8114,9 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean
         out = py_gaussian_nll_loss(input, target, var_h, var_kind, var_i, var_f, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, gaussian_nll_loss, "gaussian_nll_loss", "input:tensor target:tensor var:operand full:bool eps:f64 reduction:enum", input, target, var, full, eps, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
@@ -7865,7 +8135,9 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
         out = py_soft_margin_loss(input, target, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, soft_margin_loss, "soft_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'):
@@ -7886,7 +8158,9 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
         out = py_hinge_embedding_loss(input, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, hinge_embedding_loss, "hinge_embedding_loss", "input:tensor target:tensor margin:f64 reduction:enum", input, target, margin, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
@@ -7908,7 +8182,9 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
         out = py_margin_ranking_loss(input1, input2, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, margin_ranking_loss, "margin_ranking_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
@@ -7931,7 +8207,9 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
         out = py_cosine_embedding_loss(input1, input2, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosine_embedding_loss, "cosine_embedding_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, size_average=None, reduce=None, reduction='mean'):
@@ -7956,7 +8234,9 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
         out = py_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, triplet_margin_loss, "triplet_margin_loss", "anchor:tensor positive:tensor negative:tensor margin:f64 p:f64 eps:f64 swap:bool reduction:enum", anchor, positive, negative, margin, p, eps, swap, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'):
@@ -7979,7 +8259,9 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
         out = py_multi_margin_loss(input, target, p, margin, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multi_margin_loss, "multi_margin_loss", "input:tensor target:tensor p:i64 margin:f64 weight:tensor? reduction:enum", input, target, p, margin, weight, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
@@ -7999,7 +8281,9 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
         out = py_multilabel_margin_loss(input, target, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multilabel_margin_loss, "multilabel_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
@@ -8019,7 +8303,9 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
         out = py_multilabel_soft_margin_loss(input, target, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multilabel_soft_margin_loss, "multilabel_soft_margin_loss", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
@@ -8040,7 +8326,9 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
         out = py_nll_loss(input, target, weight, ignore_index, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nll_loss, "nll_loss", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum", input, target, weight, ignore_index, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False):
@@ -8063,7 +8351,9 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
         out = py_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, REDUCTION[reduction], zero_infinity)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ctc_loss, "ctc_loss", "log_probs:tensor targets:tensor input_lengths:tensor target_lengths:tensor blank:i64 reduction:enum zero_infinity:bool", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0):
@@ -8085,7 +8375,9 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
         out = py_cross_entropy(input, target, weight, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cross_entropy, "cross_entropy", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", input, target, weight, ignore_index, reduction, label_smoothing)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0, options=None):
@@ -8107,7 +8399,9 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         out = py_linear_cross_entropy(input, linear_weight, target, linear_bias, weight, REDUCTION[reduction], ignore_index is not None, 0 if ignore_index is None else ignore_index, label_smoothing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear_cross_entropy, "linear_cross_entropy", "input:tensor linear_weight:tensor target:tensor linear_bias:tensor? weight:tensor? reduction:enum ignore_index:i64? label_smoothing:f64", input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
@@ -8127,7 +8421,9 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
         out = py_binary_cross_entropy(input, target, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, binary_cross_entropy, "binary_cross_entropy", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None):
@@ -8148,7 +8444,9 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
         out = py_binary_cross_entropy_with_logits(input, target, weight, REDUCTION[reduction], pos_weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", "input:tensor target:tensor weight:tensor? reduction:enum pos_weight:tensor?", input, target, weight, reduction, pos_weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def module_new(kind):
@@ -8187,7 +8485,9 @@ def linear(input, weight, bias=None, *, out=None):
         out = py_linear(input, weight, bias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear, "linear", "input:tensor weight:tensor bias:tensor?", input, weight, bias)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linear_activation(input, weight, bias, activation):
@@ -8205,7 +8505,9 @@ def linear_activation(input, weight, bias, activation):
         out = py_linear_activation(input, weight, bias, ACTIVATION[activation])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear_activation, "linear_activation", "input:tensor weight:tensor bias:tensor? activation:enum", input, weight, bias, activation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
@@ -8226,7 +8528,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         out = py_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, batch_norm, "batch_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, training, momentum, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05, addend=None, limit=None):
@@ -8251,7 +8555,9 @@ def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, tr
         out = py_batch_norm_relu(input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit is not None, 0.0 if limit is None else limit)
     except BAD_ARGUMENTS as error:
         return otherwise(error, batch_norm_relu, "batch_norm_relu", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64 addend:tensor? limit:f64?", input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, out=None):
@@ -8271,7 +8577,9 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, ou
         out = py_layer_norm(input, normalized_shape_c, len(normalized_shape_c), weight, bias, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, layer_norm, "layer_norm", "input:tensor normalized_shape:i64[1] weight:tensor? bias:tensor? eps:f64", input, normalized_shape, weight, bias, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
@@ -8291,7 +8599,9 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
         out = py_rms_norm(input, normalized_shape_c, len(normalized_shape_c), weight, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rms_norm, "rms_norm", "input:tensor normalized_shape:i64[1] weight:tensor? eps:f64?", input, normalized_shape, weight, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None):
@@ -8310,7 +8620,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None
         out = py_group_norm(input, num_groups, weight, bias, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, group_norm, "group_norm", "input:tensor num_groups:i64 weight:tensor? bias:tensor? eps:f64", input, num_groups, weight, bias, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05):
@@ -8329,7 +8641,9 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         out = py_instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, instance_norm, "instance_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? use_input_stats:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
@@ -8346,7 +8660,9 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
         out = py_local_response_norm(input, size, alpha, beta, k)
     except BAD_ARGUMENTS as error:
         return otherwise(error, local_response_norm, "local_response_norm", "input:tensor size:i64 alpha:f64 beta:f64 k:f64", input, size, alpha, beta, k)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
@@ -8364,7 +8680,9 @@ def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
         out = py_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, softmax, "softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log_softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
@@ -8382,7 +8700,9 @@ def log_softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
         out = py_log_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_softmax, "log_softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dropout(input, p=0.5, training=True):
@@ -8581,7 +8901,9 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, *, out=N
         out = py_rrelu(input, lower, upper, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rrelu, "rrelu", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
@@ -8617,7 +8939,9 @@ def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1):
         out = py_gumbel_softmax(logits, tau, hard, eps, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gumbel_softmax, "gumbel_softmax", "logits:tensor tau:f64 hard:bool eps:f64 dim:i64", logits, tau, hard, eps, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
@@ -8636,7 +8960,9 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         out = py_embedding(input, weight, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse)
     except BAD_ARGUMENTS as error:
         return otherwise(error, embedding, "embedding", "input:tensor weight:tensor padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool", input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
@@ -8660,7 +8986,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         out = py_embedding_bag(input, weight, offsets, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, per_sample_weights, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx)
     except BAD_ARGUMENTS as error:
         return otherwise(error, embedding_bag, "embedding_bag", "input:tensor weight:tensor offsets:tensor? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool per_sample_weights:tensor? include_last_offset:bool padding_idx:i64?", input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max, *, out=None):
@@ -8682,7 +9010,9 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
         out = py_fake_quantize_per_tensor_affine(input, scale_h, scale_kind, scale_i, scale_f, zero_point_h, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fake_quantize_per_tensor_affine, "fake_quantize_per_tensor_affine", "input:tensor scale:operand zero_point:operand quant_min:i64 quant_max:i64", input, scale, zero_point, quant_min, quant_max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max, *, out=None):
@@ -8702,7 +9032,9 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
         out = py_fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fake_quantize_per_channel_affine, "fake_quantize_per_channel_affine", "input:tensor scale:tensor zero_point:tensor axis:i64 quant_min:i64 quant_max:i64", input, scale, zero_point, axis, quant_min, quant_max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
@@ -8722,7 +9054,9 @@ def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
         out = py_clip_grad_norm_(params_c, len(params_c), max_norm, norm_type, error_if_nonfinite)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip_grad_norm_, "clip_grad_norm_", "params:tensor[] max_norm:f64 norm_type:f64 error_if_nonfinite:bool", params, max_norm, norm_type, error_if_nonfinite)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def optimizer_check_not_capturing():
@@ -8800,7 +9134,9 @@ def neg(input, *, out=None):
         out = py_neg(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, neg, "neg", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def neg_(input):
@@ -8822,7 +9158,9 @@ def abs(input, *, out=None):
         out = py_abs(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, abs, "abs", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def abs_(input):
@@ -8844,7 +9182,9 @@ def sign(input, *, out=None):
         out = py_sign(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sign, "sign", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sign_(input):
@@ -8866,7 +9206,9 @@ def floor(input, *, out=None):
         out = py_floor(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, floor, "floor", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def floor_(input):
@@ -8888,7 +9230,9 @@ def ceil(input, *, out=None):
         out = py_ceil(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ceil, "ceil", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ceil_(input):
@@ -8910,7 +9254,9 @@ def round(input, *, out=None):
         out = py_round(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round, "round", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def round_(input):
@@ -8932,7 +9278,9 @@ def trunc(input, *, out=None):
         out = py_trunc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trunc, "trunc", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def trunc_(input):
@@ -8954,7 +9302,9 @@ def exp(input, *, out=None):
         out = py_exp(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp, "exp", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def exp_(input):
@@ -8976,7 +9326,9 @@ def log(input, *, out=None):
         out = py_log(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log, "log", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log_(input):
@@ -8998,7 +9350,9 @@ def log1p(input, *, out=None):
         out = py_log1p(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log1p, "log1p", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log1p_(input):
@@ -9020,7 +9374,9 @@ def sqrt(input, *, out=None):
         out = py_sqrt(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sqrt, "sqrt", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sqrt_(input):
@@ -9042,7 +9398,9 @@ def rsqrt(input, *, out=None):
         out = py_rsqrt(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsqrt, "rsqrt", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rsqrt_(input):
@@ -9064,7 +9422,9 @@ def square(input, *, out=None):
         out = py_square(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, square, "square", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def square_(input):
@@ -9086,7 +9446,9 @@ def reciprocal(input, *, out=None):
         out = py_reciprocal(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reciprocal, "reciprocal", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def reciprocal_(input):
@@ -9108,7 +9470,9 @@ def sin(input, *, out=None):
         out = py_sin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sin, "sin", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sin_(input):
@@ -9130,7 +9494,9 @@ def cos(input, *, out=None):
         out = py_cos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cos, "cos", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cos_(input):
@@ -9152,7 +9518,9 @@ def tanh(input, *, out=None):
         out = py_tanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanh, "tanh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tanh_(input):
@@ -9174,7 +9542,9 @@ def erf(input, *, out=None):
         out = py_erf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erf, "erf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erf_(input):
@@ -9196,7 +9566,9 @@ def sigmoid(input, *, out=None):
         out = py_sigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sigmoid, "sigmoid", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sigmoid_(input):
@@ -9218,7 +9590,9 @@ def relu(input, *, out=None):
         out = py_relu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu, "relu", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def relu_(input):
@@ -9243,7 +9617,9 @@ def leaky_relu(input, negative_slope=0.01):
         out = py_leaky_relu(input, negative_slope_kind, negative_slope_i, negative_slope_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, leaky_relu, "leaky_relu", "input:tensor negative_slope:scalar", input, negative_slope)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def leaky_relu_(input, negative_slope=0.01):
@@ -9273,7 +9649,9 @@ def elu(input, alpha=1.0):
         out = py_elu(input, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, elu, "elu", "input:tensor alpha:scalar", input, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def elu_(input, alpha=1.0):
@@ -9307,7 +9685,9 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
         out = py_softplus(input, beta_kind, beta_i, beta_f, threshold_kind, threshold_i, threshold_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softplus, "softplus", "input:tensor beta:scalar threshold:scalar", input, beta, threshold)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logsigmoid(input, *, out=None):
@@ -9318,7 +9698,9 @@ def logsigmoid(input, *, out=None):
         out = py_logsigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logsigmoid, "logsigmoid", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def silu(input):
@@ -9327,7 +9709,9 @@ def silu(input):
         out = py_silu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, silu, "silu", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def silu_(input):
@@ -9353,7 +9737,9 @@ def gelu(input, *, approximate='none', out=None):
         out = py_gelu(input, APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
         return otherwise(error, gelu, "gelu", "input:tensor approximate:enum", input, approximate)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_min(input, min, *, out=None):
@@ -9369,7 +9755,9 @@ def clamp_min(input, min, *, out=None):
         out = py_clamp_min(input, min_h, min_kind, min_i, min_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_min, "clamp_min", "input:tensor min:operand", input, min)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_min_(input, min):
@@ -9401,7 +9789,9 @@ def clamp_max(input, max, *, out=None):
         out = py_clamp_max(input, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_max, "clamp_max", "input:tensor max:operand", input, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_max_(input, max):
@@ -9436,7 +9826,9 @@ def clamp(input, min=None, max=None, *, out=None):
         out = py_clamp(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp, "clamp", "input:tensor min:operand? max:operand?", input, min, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_(input, min=None, max=None):
@@ -9476,7 +9868,9 @@ def add(input, other, old=None, *, alpha=1, out=None):
         if is_plain(input):
             return add(number_like(input, other), other, alpha=alpha)
         return otherwise(error, add, "add", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def add_(input, other, old=None, *, alpha=1):
@@ -9518,7 +9912,9 @@ def sub(input, other, old=None, *, alpha=1, out=None):
         if is_plain(input):
             return sub(number_like(input, other), other, alpha=alpha)
         return otherwise(error, sub, "sub", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sub_(input, other, old=None, *, alpha=1):
@@ -9556,7 +9952,9 @@ def rsub(input, other, *, alpha=1, out=None):
         out = py_rsub(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsub, "rsub", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mul(input, other, *, out=None):
@@ -9574,7 +9972,9 @@ def mul(input, other, *, out=None):
         if is_plain(input):
             return mul(number_like(input, other), other)
         return otherwise(error, mul, "mul", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mul_(input, other):
@@ -9608,7 +10008,9 @@ def true_divide(input, other, *, out=None):
         if is_plain(input):
             return true_divide(number_like(input, other), other)
         return otherwise(error, true_divide, "true_divide", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def true_divide_(input, other):
@@ -9644,7 +10046,9 @@ def div(input, other, *, rounding_mode=None, out=None):
         if is_plain(input):
             return div(number_like(input, other), other, rounding_mode=rounding_mode)
         return otherwise(error, div, "div", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def div_(input, other, *, rounding_mode=None):
@@ -9680,7 +10084,9 @@ def floor_divide(input, other, *, out=None):
         if is_plain(input):
             return floor_divide(number_like(input, other), other)
         return otherwise(error, floor_divide, "floor_divide", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def floor_divide_(input, other):
@@ -9714,7 +10120,9 @@ def remainder(input, other, *, out=None):
         if is_plain(input) and isinstance(other, TensorBase):
             return remainder(number_like(input, other), other)
         return otherwise(error, remainder, "remainder", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def remainder_(input, other):
@@ -9747,7 +10155,9 @@ def pow(input, exponent, *, out=None):
         out = py_pow(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pow, "pow", "input:operand exponent:operand", input, exponent)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pow_(input, exponent):
@@ -9778,7 +10188,9 @@ def maximum(input, other, *, out=None):
         out = py_maximum(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, maximum, "maximum", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def minimum(input, other, *, out=None):
@@ -9793,7 +10205,9 @@ def minimum(input, other, *, out=None):
         out = py_minimum(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, minimum, "minimum", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0):
@@ -9807,7 +10221,9 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
         out = py_hardtanh(input, min_val, max_val)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardtanh, "hardtanh", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardtanh_(input, min_val=-1.0, max_val=1.0):
@@ -9832,7 +10248,9 @@ def relu6(input):
         out = py_relu6(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu6, "relu6", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def relu6_(input):
@@ -9852,7 +10270,9 @@ def hardsigmoid(input):
         out = py_hardsigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardsigmoid, "hardsigmoid", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardsigmoid_(input):
@@ -9872,7 +10292,9 @@ def hardswish(input):
         out = py_hardswish(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardswish, "hardswish", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardswish_(input):
@@ -9899,7 +10321,9 @@ def hardshrink(input, lambd=0.5, *, out=None):
         out = py_hardshrink(input, lambd_kind, lambd_i, lambd_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardshrink, "hardshrink", "input:tensor lambd:scalar", input, lambd)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def softshrink(input, lambd=0.5, *, out=None):
@@ -9914,7 +10338,9 @@ def softshrink(input, lambd=0.5, *, out=None):
         out = py_softshrink(input, lambd)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softshrink, "softshrink", "input:tensor lambd:f64", input, lambd)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tanhshrink(input):
@@ -9923,7 +10349,9 @@ def tanhshrink(input):
         out = py_tanhshrink(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanhshrink, "tanhshrink", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def threshold(input, threshold, value, *, out=None):
@@ -9941,7 +10369,9 @@ def threshold(input, threshold, value, *, out=None):
         out = py_threshold(input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, _threshold, "threshold", "input:tensor threshold:scalar value:scalar", input, threshold, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 _threshold = threshold
@@ -9971,7 +10401,9 @@ def softsign(input):
         out = py_softsign(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softsign, "softsign", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def selu(input, *, out=None):
@@ -9982,7 +10414,9 @@ def selu(input, *, out=None):
         out = py_selu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, selu, "selu", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def selu_(input):
@@ -10008,7 +10442,9 @@ def celu(input, alpha=1.0, *, out=None):
         out = py_celu(input, alpha)
     except BAD_ARGUMENTS as error:
         return otherwise(error, celu, "celu", "input:tensor alpha:f64", input, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def celu_(input, alpha=1.0):
@@ -10032,7 +10468,9 @@ def mish(input):
         out = py_mish(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mish, "mish", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mish_(input):
@@ -10056,7 +10494,9 @@ def glu(input, dim=-1):
         out = py_glu(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, glu, "glu", "input:tensor dim:i64", input, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def prelu(input, weight, *, out=None):
@@ -10072,7 +10512,9 @@ def prelu(input, weight, *, out=None):
         out = py_prelu(input, weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, prelu, "prelu", "input:tensor weight:tensor", input, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def softmin(input, dim, *, dtype=None):
@@ -10086,7 +10528,9 @@ def softmin(input, dim, *, dtype=None):
         out = py_softmin(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, softmin, "softmin", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def eq(input, other, *, out=None):
@@ -10102,7 +10546,9 @@ def eq(input, other, *, out=None):
         out = py_eq(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eq, "eq", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def eq_(input, other):
@@ -10134,7 +10580,9 @@ def ne(input, other, *, out=None):
         out = py_ne(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ne, "ne", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ne_(input, other):
@@ -10166,7 +10614,9 @@ def lt(input, other, *, out=None):
         out = py_lt(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lt, "lt", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lt_(input, other):
@@ -10198,7 +10648,9 @@ def le(input, other, *, out=None):
         out = py_le(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, le, "le", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def le_(input, other):
@@ -10230,7 +10682,9 @@ def gt(input, other, *, out=None):
         out = py_gt(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gt, "gt", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gt_(input, other):
@@ -10262,7 +10716,9 @@ def ge(input, other, *, out=None):
         out = py_ge(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ge, "ge", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ge_(input, other):
@@ -10289,7 +10745,9 @@ def isnan(input, *, out=None):
         out = py_isnan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isnan, "isnan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isinf(input, *, out=None):
@@ -10300,7 +10758,9 @@ def isinf(input, *, out=None):
         out = py_isinf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isinf, "isinf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isfinite(input, *, out=None):
@@ -10311,7 +10771,9 @@ def isfinite(input, *, out=None):
         out = py_isfinite(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isfinite, "isfinite", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_not(input, *, out=None):
@@ -10322,7 +10784,9 @@ def logical_not(input, *, out=None):
         out = py_logical_not(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_not, "logical_not", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_not_(input):
@@ -10348,7 +10812,9 @@ def logical_and(input, other, *, out=None):
         out = py_logical_and(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_and, "logical_and", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_and_(input, other):
@@ -10378,7 +10844,9 @@ def logical_or(input, other, *, out=None):
         out = py_logical_or(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_or, "logical_or", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_or_(input, other):
@@ -10408,7 +10876,9 @@ def logical_xor(input, other, *, out=None):
         out = py_logical_xor(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_xor, "logical_xor", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_xor_(input, other):
@@ -10441,7 +10911,9 @@ def bitwise_and(input, other, *, out=None):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_and(number_like(input, other), other)
         return otherwise(error, bitwise_and, "bitwise_and", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_and_(input, other):
@@ -10475,7 +10947,9 @@ def bitwise_or(input, other, *, out=None):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_or(number_like(input, other), other)
         return otherwise(error, bitwise_or, "bitwise_or", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_or_(input, other):
@@ -10509,7 +10983,9 @@ def bitwise_xor(input, other, *, out=None):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_xor(number_like(input, other), other)
         return otherwise(error, bitwise_xor, "bitwise_xor", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_xor_(input, other):
@@ -10544,7 +11020,9 @@ def bitwise_left_shift(input, other, *, out=None):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_left_shift(number_like(input, other), other)
         return otherwise(error, bitwise_left_shift, "bitwise_left_shift", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_left_shift_(input, other):
@@ -10579,7 +11057,9 @@ def bitwise_right_shift(input, other, *, out=None):
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_right_shift(number_like(input, other), other)
         return otherwise(error, bitwise_right_shift, "bitwise_right_shift", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_right_shift_(input, other):
@@ -10606,7 +11086,9 @@ def bitwise_not(input, *, out=None):
         out = py_bitwise_not(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_not, "bitwise_not", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def where(condition, input, other, *, out=None):
@@ -10624,7 +11106,9 @@ def where(condition, input, other, *, out=None):
         out = py_where(condition, input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, where, "where", "condition:tensor input:operand other:operand", condition, input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_fill(input, mask, value, *, out=None):
@@ -10641,7 +11125,9 @@ def masked_fill(input, mask, value, *, out=None):
         out = py_masked_fill(input, mask, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_fill, "masked_fill", "input:tensor mask:tensor value:operand", input, mask, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_fill_(input, mask, value):
@@ -10669,7 +11155,9 @@ def tan(input, *, out=None):
         out = py_tan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tan, "tan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tan_(input):
@@ -10691,7 +11179,9 @@ def asin(input, *, out=None):
         out = py_asin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asin, "asin", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def asin_(input):
@@ -10713,7 +11203,9 @@ def acos(input, *, out=None):
         out = py_acos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acos, "acos", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def acos_(input):
@@ -10735,7 +11227,9 @@ def atan(input, *, out=None):
         out = py_atan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan, "atan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def atan_(input):
@@ -10757,7 +11251,9 @@ def sinh(input, *, out=None):
         out = py_sinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinh, "sinh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sinh_(input):
@@ -10779,7 +11275,9 @@ def cosh(input, *, out=None):
         out = py_cosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosh, "cosh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cosh_(input):
@@ -10801,7 +11299,9 @@ def asinh(input, *, out=None):
         out = py_asinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asinh, "asinh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def asinh_(input):
@@ -10823,7 +11323,9 @@ def acosh(input, *, out=None):
         out = py_acosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acosh, "acosh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def acosh_(input):
@@ -10845,7 +11347,9 @@ def atanh(input, *, out=None):
         out = py_atanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atanh, "atanh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def atanh_(input):
@@ -10871,7 +11375,9 @@ def atan2(input, other, *, out=None):
         out = py_atan2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan2, "atan2", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def atan2_(input, other):
@@ -10901,7 +11407,9 @@ def hypot(input, other, *, out=None):
         out = py_hypot(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hypot, "hypot", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hypot_(input, other):
@@ -10927,7 +11435,9 @@ def sinc(input, *, out=None):
         out = py_sinc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinc, "sinc", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sinc_(input):
@@ -10949,7 +11459,9 @@ def deg2rad(input, *, out=None):
         out = py_deg2rad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, deg2rad, "deg2rad", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def deg2rad_(input):
@@ -10971,7 +11483,9 @@ def rad2deg(input, *, out=None):
         out = py_rad2deg(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rad2deg, "rad2deg", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rad2deg_(input):
@@ -10993,7 +11507,9 @@ def expm1(input, *, out=None):
         out = py_expm1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, expm1, "expm1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def expm1_(input):
@@ -11015,7 +11531,9 @@ def exp2(input, *, out=None):
         out = py_exp2(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp2, "exp2", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def exp2_(input):
@@ -11037,7 +11555,9 @@ def log2(input, *, out=None):
         out = py_log2(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log2, "log2", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log2_(input):
@@ -11059,7 +11579,9 @@ def log10(input, *, out=None):
         out = py_log10(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log10, "log10", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log10_(input):
@@ -11085,7 +11607,9 @@ def logit(input, eps=None, *, out=None):
         out = py_logit(input, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logit, "logit", "input:tensor eps:f64?", input, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logit_(input, eps=None):
@@ -11117,7 +11641,9 @@ def xlogy(input, other, *, out=None):
         out = py_xlogy(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlogy, "xlogy", "input:operand other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def xlogy_(input, other):
@@ -11148,7 +11674,9 @@ def logaddexp(input, other, *, out=None):
         out = py_logaddexp(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logaddexp, "logaddexp", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logaddexp2(input, other, *, out=None):
@@ -11163,7 +11691,9 @@ def logaddexp2(input, other, *, out=None):
         out = py_logaddexp2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logaddexp2, "logaddexp2", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def float_power(input, exponent, *, out=None):
@@ -11180,7 +11710,9 @@ def float_power(input, exponent, *, out=None):
         out = py_float_power(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, float_power, "float_power", "input:operand exponent:operand", input, exponent)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def float_power_(input, exponent):
@@ -11211,7 +11743,9 @@ def ldexp(input, other, *, out=None):
         out = py_ldexp(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ldexp, "ldexp", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ldexp_(input, other):
@@ -11237,7 +11771,9 @@ def frac(input, *, out=None):
         out = py_frac(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, frac, "frac", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def frac_(input):
@@ -11262,7 +11798,9 @@ def round_decimals(input, *, decimals):
         out = py_round_decimals(input, decimals)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round_decimals, "round", "input:tensor decimals:i64", input, decimals)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def round_decimals_(input, *, decimals):
@@ -11298,7 +11836,9 @@ def signbit(input, *, out=None):
         out = py_signbit(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, signbit, "signbit", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def copysign(input, other, *, out=None):
@@ -11314,7 +11854,9 @@ def copysign(input, other, *, out=None):
         out = py_copysign(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, copysign, "copysign", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def copysign_(input, other):
@@ -11346,7 +11888,9 @@ def fmod(input, other, *, out=None):
         out = py_fmod(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmod, "fmod", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fmod_(input, other):
@@ -11377,7 +11921,9 @@ def gcd(input, other, *, out=None):
         out = py_gcd(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gcd, "gcd", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gcd_(input, other):
@@ -11407,7 +11953,9 @@ def lcm(input, other, *, out=None):
         out = py_lcm(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lcm, "lcm", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lcm_(input, other):
@@ -11437,7 +11985,9 @@ def heaviside(input, values, *, out=None):
         out = py_heaviside(input, values)
     except BAD_ARGUMENTS as error:
         return otherwise(error, heaviside, "heaviside", "input:tensor values:tensor", input, values)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def heaviside_(input, values):
@@ -11467,7 +12017,9 @@ def fmax(input, other, *, out=None):
         out = py_fmax(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmax, "fmax", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fmin(input, other, *, out=None):
@@ -11482,7 +12034,9 @@ def fmin(input, other, *, out=None):
         out = py_fmin(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmin, "fmin", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
@@ -11499,7 +12053,9 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
         out = py_nan_to_num(input, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nan_to_num, "nan_to_num", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nan_to_num_(input, nan=None, posinf=None, neginf=None):
@@ -11527,7 +12083,9 @@ def isposinf(input, *, out=None):
         out = py_isposinf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isposinf, "isposinf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isneginf(input, *, out=None):
@@ -11538,7 +12096,9 @@ def isneginf(input, *, out=None):
         out = py_isneginf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isneginf, "isneginf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isreal(input, *, out=None):
@@ -11549,7 +12109,9 @@ def isreal(input, *, out=None):
         out = py_isreal(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isreal, "isreal", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lerp(input, end, weight, *, out=None):
@@ -11566,7 +12128,9 @@ def lerp(input, end, weight, *, out=None):
         out = py_lerp(input, end, weight_h, weight_kind, weight_i, weight_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lerp, "lerp", "input:tensor end:tensor weight:operand", input, end, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lerp_(input, end, weight):
@@ -11601,7 +12165,9 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
         out = py_addcmul(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcmul, "addcmul", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addcmul_(input, tensor1, tensor2, *, value=1):
@@ -11637,7 +12203,9 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
         out = py_addcdiv(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcdiv, "addcdiv", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addcdiv_(input, tensor1, tensor2, *, value=1):
@@ -11679,7 +12247,9 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         out = py_max_pool1d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool1d, "max_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -11731,7 +12301,9 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         out = py_avg_pool1d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool1d, "avg_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
@@ -11755,7 +12327,9 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         out = py_max_pool2d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool2d, "max_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -11808,7 +12382,9 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         out = py_avg_pool2d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool2d, "avg_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
@@ -11832,7 +12408,9 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         out = py_max_pool3d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool3d, "max_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -11885,7 +12463,9 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         out = py_avg_pool3d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool3d, "avg_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
@@ -11902,7 +12482,9 @@ def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
         out = py_adaptive_avg_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool1d, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool1d(input, *args, output_size=None):
@@ -11916,7 +12498,9 @@ def adaptive_max_pool1d(input, *args, output_size=None):
         out = py_adaptive_max_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool1d, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
@@ -11952,7 +12536,9 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         out = py_lp_pool1d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool1d, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -11974,7 +12560,9 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
         out = py_max_unpool1d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool1d, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_avg_pool2d(input, *args, output_size=None):
@@ -11989,7 +12577,9 @@ def adaptive_avg_pool2d(input, *args, output_size=None):
         out = py_adaptive_avg_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool2d, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool2d(input, *args, output_size=None):
@@ -12003,7 +12593,9 @@ def adaptive_max_pool2d(input, *args, output_size=None):
         out = py_adaptive_max_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool2d, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
@@ -12039,7 +12631,9 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         out = py_lp_pool2d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool2d, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -12061,7 +12655,9 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
         out = py_max_unpool2d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool2d, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_avg_pool3d(input, *args, output_size=None):
@@ -12076,7 +12672,9 @@ def adaptive_avg_pool3d(input, *args, output_size=None):
         out = py_adaptive_avg_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool3d, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool3d(input, *args, output_size=None):
@@ -12090,7 +12688,9 @@ def adaptive_max_pool3d(input, *args, output_size=None):
         out = py_adaptive_max_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool3d, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
@@ -12126,7 +12726,9 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         out = py_lp_pool3d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool3d, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -12148,7 +12750,9 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
         out = py_max_unpool3d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool3d, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
@@ -12171,7 +12775,9 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
         out = py_fractional_max_pool2d(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool2d, "fractional_max_pool2d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None, return_indices=True):
@@ -12219,7 +12825,9 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
         out = py_fractional_max_pool3d(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool3d, "fractional_max_pool3d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None, return_indices=True):
@@ -12403,9 +13011,11 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         out = py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rand, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -12426,9 +13036,11 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         out = py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randn, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randint(low, high, size, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -12451,9 +13063,11 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         out = py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randint, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -12473,9 +13087,11 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         out = py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randperm, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -12495,9 +13111,11 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         out = py_rand_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, rand_like, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -12517,9 +13135,11 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         out = py_randn_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, randn_like, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -12541,9 +13161,11 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         out = py_randint_like(input, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, randint_like, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def bernoulli(input, *, generator=None, out=None):
@@ -12558,7 +13180,9 @@ def bernoulli(input, *, generator=None, out=None):
         out = py_bernoulli(input, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli, "bernoulli", "input:tensor generator:handle?", input, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bernoulli_p(input, p, *, generator=None):
@@ -12572,7 +13196,9 @@ def bernoulli_p(input, p, *, generator=None):
         out = py_bernoulli_p(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli_p, "bernoulli", "input:tensor p:f64 generator:handle?", input, p, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -12590,7 +13216,9 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
         out = py_multinomial(input, num_samples, replacement, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, multinomial, "multinomial", "input:tensor num_samples:i64 replacement:bool generator:handle?", input, num_samples, replacement, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def poisson(input, generator=None, *, out=None):
@@ -12605,7 +13233,9 @@ def poisson(input, generator=None, *, out=None):
         out = py_poisson(input, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, poisson, "poisson", "input:tensor generator:handle?", input, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def binomial(count, prob, generator=None, *, out=None):
@@ -12622,7 +13252,9 @@ def binomial(count, prob, generator=None, *, out=None):
         out = py_binomial(count, prob, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, binomial, "binomial", "count:tensor prob:tensor generator:handle?", count, prob, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def exponential_(input, lambd=1.0, *, generator=None):
@@ -12753,7 +13385,9 @@ def stochastic_round(input, dtype, *, generator=None):
         out = py_stochastic_round(input, DTYPE[dtype], 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stochastic_round, "stochastic_round", "input:tensor dtype:dtype generator:handle?", input, dtype, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bernoulli_tensor_(input, probabilities, *, generator=None):
@@ -13233,7 +13867,9 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
         out = py_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gru_cell, "gru_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
@@ -13255,7 +13891,9 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
         out = py_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_tanh_cell, "rnn_tanh_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
@@ -13277,7 +13915,9 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
         out = py_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_relu_cell, "rnn_relu_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13299,7 +13939,9 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None,
         out = py_sum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, sum, "sum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13321,7 +13963,9 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         out = py_mean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, mean, "mean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13343,7 +13987,9 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=No
         out = py_nansum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nansum, "nansum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13365,7 +14011,9 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
         out = py_nanmean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmean, "nanmean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def count_nonzero(input, dim=None, *, axis=None, out=None):
@@ -13383,7 +14031,9 @@ def count_nonzero(input, dim=None, *, axis=None, out=None):
         out = py_count_nonzero(input, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, count_nonzero, "count_nonzero", "input:tensor dim:i64[1]?", input, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13404,7 +14054,9 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         out = py_prod(input, dim is not None, 0 if dim is None else dim, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, prod, "prod", "input:tensor dim:i64? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max(input, *, out=None):
@@ -13415,7 +14067,9 @@ def max(input, *, out=None):
         out = py_max(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max, "max", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -13450,7 +14104,9 @@ def min(input, *, out=None):
         out = py_min(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, min, "min", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -13495,7 +14151,9 @@ def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         out = py_amax(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amax, "amax", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13516,7 +14174,9 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         out = py_amin(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amin, "amin", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13563,7 +14223,9 @@ def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
         out = py_argmax(input, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argmax, "argmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13583,7 +14245,9 @@ def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
         out = py_argmin(input, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argmin, "argmin", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13607,7 +14271,9 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         out = py_var(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, var, "var", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13631,7 +14297,9 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         out = py_std(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, std, "std", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13710,7 +14378,9 @@ def cov(input, *, correction=1, fweights=None, aweights=None, out=None):
         out = py_cov(input, correction, fweights, aweights)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cov, "cov", "input:tensor correction:i64 fweights:tensor? aweights:tensor?", input, correction, fweights, aweights)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def corrcoef(input, *, out=None):
@@ -13721,7 +14391,9 @@ def corrcoef(input, *, out=None):
         out = py_corrcoef(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, corrcoef, "corrcoef", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13747,7 +14419,9 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
         out = py_norm(input, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, norm, "norm", "input:tensor p:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13768,7 +14442,9 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         out = py_any(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, any, "any", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13789,7 +14465,9 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         out = py_all(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, all, "all", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13810,7 +14488,9 @@ def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, ou
         out = py_logsumexp(input, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logsumexp, "logsumexp", "input:tensor dim:i64[1] keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
@@ -13828,7 +14508,9 @@ def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
         out = py_cumsum(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumsum, "cumsum", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumsum_(input, dim=MISSING, *, dtype=None, axis=None):
@@ -13864,7 +14546,9 @@ def cumprod(input, dim=MISSING, *, dtype=None, axis=None, out=None):
         out = py_cumprod(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumprod, "cumprod", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumprod_(input, dim=MISSING, *, dtype=None, axis=None):
@@ -13900,7 +14584,9 @@ def logcumsumexp(input, dim=MISSING, *, axis=None, out=None):
         out = py_logcumsumexp(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logcumsumexp, "logcumsumexp", "input:tensor dim:i64", input, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
@@ -13921,7 +14607,9 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
         out = py_diff(input, n, dim, prepend, append)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diff, "diff", "input:tensor n:i64 dim:i64 prepend:tensor? append:tensor?", input, n, dim, prepend, append)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
@@ -13987,7 +14675,9 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         out = py_trapezoid(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trapezoid, "trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
@@ -14008,7 +14698,9 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         out = py_cumulative_trapezoid(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumulative_trapezoid, "cumulative_trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def equal(input, other):
@@ -14041,7 +14733,9 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None):
         out = py_isclose(input, other, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isclose, "isclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -14078,7 +14772,9 @@ def pad(input, pad, mode='constant', value=None):
         out = py_pad(input, pad_c, len(pad_c), PADDING_MODE[mode], value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, _pad, "pad", "input:tensor pad:i64[] mode:enum value:scalar?", input, pad, mode, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 _pad = pad
@@ -14101,7 +14797,9 @@ def constant_pad_nd(input, pad, value=0, *, out=None):
         out = py_constant_pad_nd(input, pad_c, len(pad_c), value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, constant_pad_nd, "constant_pad_nd", "input:tensor pad:i64[] value:scalar", input, pad, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def roll(input, shifts, dims=(), *, out=None):
@@ -14119,7 +14817,9 @@ def roll(input, shifts, dims=(), *, out=None):
         out = py_roll(input, shifts_c, len(shifts_c), dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, roll, "roll", "input:tensor shifts:i64[1] dims:i64[1]", input, shifts, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rot90(input, k=1, dims=(0, 1), *, out=None):
@@ -14136,7 +14836,9 @@ def rot90(input, k=1, dims=(0, 1), *, out=None):
         out = py_rot90(input, k, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, rot90, "rot90", "input:tensor k:i64 dims:i64[]", input, k, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fliplr(input, *, out=None):
@@ -14147,7 +14849,9 @@ def fliplr(input, *, out=None):
         out = py_fliplr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fliplr, "fliplr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def flipud(input, *, out=None):
@@ -14158,7 +14862,9 @@ def flipud(input, *, out=None):
         out = py_flipud(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, flipud, "flipud", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tile(input, *args, dims=None, out=None):
@@ -14175,7 +14881,9 @@ def tile(input, *args, dims=None, out=None):
         out = py_tile(input, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tile, "tile", "input:tensor dims:i64[]", input, given_sizes(args, dims))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, out=None):
@@ -14195,7 +14903,9 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, 
         out = py_repeat_interleave(input, repeats_h, repeats_kind, repeats_i, repeats_f, dim is not None, 0 if dim is None else dim, output_size is not None, 0 if output_size is None else output_size)
     except BAD_ARGUMENTS as error:
         return otherwise(error, repeat_interleave, "repeat_interleave", "input:tensor repeats:operand dim:i64? output_size:i64?", input, repeats, dim, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diag(input, diagonal=0, *, out=None):
@@ -14211,7 +14921,9 @@ def diag(input, diagonal=0, *, out=None):
         out = py_diag(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diag, "diag", "input:tensor diagonal:i64", input, diagonal)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
@@ -14228,7 +14940,9 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
         out = py_diag_embed(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diag_embed, "diag_embed", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diagflat(input, offset=0, *, out=None):
@@ -14243,7 +14957,9 @@ def diagflat(input, offset=0, *, out=None):
         out = py_diagflat(input, offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diagflat, "diagflat", "input:tensor offset:i64", input, offset)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def block_diag(tensors, *, out=None):
@@ -14260,7 +14976,9 @@ def block_diag(tensors, *, out=None):
         out = py_block_diag(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, block_diag, "block_diag", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hstack(tensors, *, out=None):
@@ -14276,7 +14994,9 @@ def hstack(tensors, *, out=None):
         out = py_hstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, hstack, "hstack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def vstack(tensors, *, out=None):
@@ -14292,7 +15012,9 @@ def vstack(tensors, *, out=None):
         out = py_vstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, vstack, "vstack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dstack(tensors, *, out=None):
@@ -14308,7 +15030,9 @@ def dstack(tensors, *, out=None):
         out = py_dstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, dstack, "dstack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def column_stack(tensors, *, out=None):
@@ -14324,7 +15048,9 @@ def column_stack(tensors, *, out=None):
         out = py_column_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, column_stack, "column_stack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def unravel_index(indices, shape):
@@ -14372,7 +15098,9 @@ def combinations(input, r=2, with_replacement=False, *, out=None):
         out = py_combinations(input, r, with_replacement)
     except BAD_ARGUMENTS as error:
         return otherwise(error, combinations, "combinations", "input:tensor r:i64 with_replacement:bool", input, r, with_replacement)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
@@ -14392,7 +15120,9 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         out = py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril_indices, "tril_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
@@ -14412,7 +15142,9 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         out = py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu_indices, "triu_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=None):
@@ -14431,7 +15163,9 @@ def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=Non
         out = py_select_scatter(input, src, dim, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, select_scatter, "select_scatter", "input:tensor src:tensor dim:i64 index:i64", input, src, dim, index)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None, out=None):
@@ -14453,7 +15187,9 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None,
         out = py_slice_scatter(input, src, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
         return otherwise(error, slice_scatter, "slice_scatter", "input:tensor src:tensor dim:i64 start:i64? end:i64? step:i64", input, src, dim, start, end, step)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
@@ -14471,7 +15207,9 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
         out = py_diagonal_scatter(input, src, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diagonal_scatter, "diagonal_scatter", "input:tensor src:tensor offset:i64 dim1:i64 dim2:i64", input, src, offset, dim1, dim2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
@@ -14491,7 +15229,9 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
         out = py_as_strided_scatter(input, src, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, as_strided_scatter, "as_strided_scatter", "input:tensor src:tensor size:i64[] stride:i64[] storage_offset:i64?", input, src, size, stride, storage_offset)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
@@ -14512,7 +15252,9 @@ def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
         out = py_im2col(input, kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, im2col, "unfold", "input:tensor kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, kernel_size, dilation, padding, stride)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
@@ -14534,7 +15276,9 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
         out = py_fold(input, output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, fold, "fold", "input:tensor output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, output_size, kernel_size, dilation, padding, stride)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pixel_shuffle(input, upscale_factor, *, out=None):
@@ -14550,7 +15294,9 @@ def pixel_shuffle(input, upscale_factor, *, out=None):
         out = py_pixel_shuffle(input, upscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pixel_shuffle, "pixel_shuffle", "input:tensor upscale_factor:i64", input, upscale_factor)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pixel_unshuffle(input, downscale_factor, *, out=None):
@@ -14566,7 +15312,9 @@ def pixel_unshuffle(input, downscale_factor, *, out=None):
         out = py_pixel_unshuffle(input, downscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pixel_unshuffle, "pixel_unshuffle", "input:tensor downscale_factor:i64", input, downscale_factor)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def channel_shuffle(input, groups, *, out=None):
@@ -14581,7 +15329,9 @@ def channel_shuffle(input, groups, *, out=None):
         out = py_channel_shuffle(input, groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, channel_shuffle, "channel_shuffle", "input:tensor groups:i64", input, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
@@ -14626,7 +15376,9 @@ def argsort(input, dim=-1, descending=False, *, stable=False, axis=None, out=Non
         out = py_argsort(input, dim, descending, stable)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argsort, "argsort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def msort(input, *, out=None):
@@ -14637,7 +15389,9 @@ def msort(input, *, out=None):
         out = py_msort(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, msort, "msort", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
@@ -14706,7 +15460,9 @@ def median(input, *, out=None):
         out = py_median(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, median, "median", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -14743,7 +15499,9 @@ def nanmedian(input, *, out=None):
         out = py_nanmedian(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmedian, "nanmedian", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -14819,7 +15577,9 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=
         out = py_quantile(input, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
         return otherwise(error, quantile, "quantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=None, keepdims=None, out=None):
@@ -14844,7 +15604,9 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', ax
         out = py_nanquantile(input, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanquantile, "nanquantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cummax(input, dim=MISSING, *, axis=None, out=None):
@@ -14968,7 +15730,9 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         out = py_searchsorted(sorted_sequence, input_h, input_kind, input_i, input_f, out_int32, right, NULL if side is None else c_string(side), sorter)
     except BAD_ARGUMENTS as error:
         return otherwise(error, searchsorted, "searchsorted", "sorted_sequence:tensor input:operand out_int32:bool right:bool side:str? sorter:tensor?", sorted_sequence, input, out_int32, right, side, sorter)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
@@ -14986,7 +15750,9 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         out = py_bucketize(input_h, input_kind, input_i, input_f, boundaries, out_int32, right)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bucketize, "bucketize", "input:operand boundaries:tensor out_int32:bool right:bool", input, boundaries, out_int32, right)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
@@ -15006,7 +15772,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
         out = py_isin(elements_h, elements_kind, elements_i, elements_f, test_elements_h, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isin, "isin", "elements:operand test_elements:operand assume_unique:bool invert:bool", elements, test_elements, assume_unique, invert)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bincount(input, weights=None, minlength=0, *, out=None):
@@ -15022,7 +15790,9 @@ def bincount(input, weights=None, minlength=0, *, out=None):
         out = py_bincount(input, weights, minlength)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bincount, "bincount", "input:tensor weights:tensor? minlength:i64", input, weights, minlength)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -15041,7 +15811,9 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         out = py_histc(input, bins, min_kind, min_i, min_f, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, histc, "histc", "input:tensor bins:i64 min:scalar max:scalar", input, bins, min, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
@@ -15080,7 +15852,9 @@ def erfc(input, *, out=None):
         out = py_erfc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfc, "erfc", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erfc_(input):
@@ -15102,7 +15876,9 @@ def erfcx(input, *, out=None):
         out = py_erfcx(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfcx, "erfcx", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erfinv(input, *, out=None):
@@ -15113,7 +15889,9 @@ def erfinv(input, *, out=None):
         out = py_erfinv(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfinv, "erfinv", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erfinv_(input):
@@ -15135,7 +15913,9 @@ def ndtri(input, *, out=None):
         out = py_ndtri(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ndtri, "ndtri", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ndtr(input, *, out=None):
@@ -15146,7 +15926,9 @@ def ndtr(input, *, out=None):
         out = py_ndtr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ndtr, "ndtr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log_ndtr(input, *, out=None):
@@ -15157,7 +15939,9 @@ def log_ndtr(input, *, out=None):
         out = py_log_ndtr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_ndtr, "log_ndtr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lgamma(input, *, out=None):
@@ -15168,7 +15952,9 @@ def lgamma(input, *, out=None):
         out = py_lgamma(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lgamma, "lgamma", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lgamma_(input):
@@ -15190,7 +15976,9 @@ def digamma(input, *, out=None):
         out = py_digamma(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, digamma, "digamma", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def digamma_(input):
@@ -15219,7 +16007,9 @@ def zeta(input, other, *, out=None):
         out = py_zeta(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeta, "zeta", "input:operand other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def polygamma(n, input, *, out=None):
@@ -15234,7 +16024,9 @@ def polygamma(n, input, *, out=None):
         out = py_polygamma(n, input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, polygamma, "polygamma", "n:i64 input:tensor", n, input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def polygamma_(input, n):
@@ -15265,7 +16057,9 @@ def mvlgamma(input, p, *, out=None):
         out = py_mvlgamma(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mvlgamma, "mvlgamma", "input:tensor p:i64", input, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mvlgamma_(input, p):
@@ -15291,7 +16085,9 @@ def i0(input, *, out=None):
         out = py_i0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0, "i0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def i0_(input):
@@ -15313,7 +16109,9 @@ def i0e(input, *, out=None):
         out = py_i0e(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0e, "i0e", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def i1(input, *, out=None):
@@ -15324,7 +16122,9 @@ def i1(input, *, out=None):
         out = py_i1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i1, "i1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def i1e(input, *, out=None):
@@ -15335,7 +16135,9 @@ def i1e(input, *, out=None):
         out = py_i1e(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i1e, "i1e", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_j0(input, *, out=None):
@@ -15346,7 +16148,9 @@ def bessel_j0(input, *, out=None):
         out = py_bessel_j0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_j0, "bessel_j0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_j1(input, *, out=None):
@@ -15357,7 +16161,9 @@ def bessel_j1(input, *, out=None):
         out = py_bessel_j1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_j1, "bessel_j1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_y0(input, *, out=None):
@@ -15370,7 +16176,9 @@ def bessel_y0(input, *, out=None):
         out = py_bessel_y0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_y0, "bessel_y0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_y1(input, *, out=None):
@@ -15383,7 +16191,9 @@ def bessel_y1(input, *, out=None):
         out = py_bessel_y1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_y1, "bessel_y1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def modified_bessel_k0(input, *, out=None):
@@ -15396,7 +16206,9 @@ def modified_bessel_k0(input, *, out=None):
         out = py_modified_bessel_k0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, modified_bessel_k0, "modified_bessel_k0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def modified_bessel_k1(input, *, out=None):
@@ -15409,7 +16221,9 @@ def modified_bessel_k1(input, *, out=None):
         out = py_modified_bessel_k1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, modified_bessel_k1, "modified_bessel_k1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scaled_modified_bessel_k0(x, *, out=None):
@@ -15424,7 +16238,9 @@ def scaled_modified_bessel_k0(x, *, out=None):
         out = py_scaled_modified_bessel_k0(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_modified_bessel_k0, "scaled_modified_bessel_k0", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scaled_modified_bessel_k1(x, *, out=None):
@@ -15439,7 +16255,9 @@ def scaled_modified_bessel_k1(x, *, out=None):
         out = py_scaled_modified_bessel_k1(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_modified_bessel_k1, "scaled_modified_bessel_k1", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def spherical_bessel_j0(x, *, out=None):
@@ -15454,7 +16272,9 @@ def spherical_bessel_j0(x, *, out=None):
         out = py_spherical_bessel_j0(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, spherical_bessel_j0, "spherical_bessel_j0", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def airy_ai(x, *, out=None):
@@ -15469,7 +16289,9 @@ def airy_ai(x, *, out=None):
         out = py_airy_ai(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, airy_ai, "airy_ai", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igamma(input, other, *, out=None):
@@ -15485,7 +16307,9 @@ def igamma(input, other, *, out=None):
         out = py_igamma(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igamma, "igamma", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igamma_(input, other):
@@ -15515,7 +16339,9 @@ def gammainc(input, other, *, out=None):
         out = py_gammainc(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gammainc, "gammainc", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igammac(input, other, *, out=None):
@@ -15531,7 +16357,9 @@ def igammac(input, other, *, out=None):
         out = py_igammac(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igammac, "igammac", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igammac_(input, other):
@@ -15561,7 +16389,9 @@ def gammaincc(input, other, *, out=None):
         out = py_gammaincc(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gammaincc, "gammaincc", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_t(x, n, *, out=None):
@@ -15580,7 +16410,9 @@ def chebyshev_polynomial_t(x, n, *, out=None):
         out = py_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_t, "chebyshev_polynomial_t", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_u(x, n, *, out=None):
@@ -15599,7 +16431,9 @@ def chebyshev_polynomial_u(x, n, *, out=None):
         out = py_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_u, "chebyshev_polynomial_u", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_v(x, n, *, out=None):
@@ -15618,7 +16452,9 @@ def chebyshev_polynomial_v(x, n, *, out=None):
         out = py_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_v, "chebyshev_polynomial_v", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_w(x, n, *, out=None):
@@ -15637,7 +16473,9 @@ def chebyshev_polynomial_w(x, n, *, out=None):
         out = py_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_w, "chebyshev_polynomial_w", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_t(x, n, *, out=None):
@@ -15656,7 +16494,9 @@ def shifted_chebyshev_polynomial_t(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_t, "shifted_chebyshev_polynomial_t", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_u(x, n, *, out=None):
@@ -15675,7 +16515,9 @@ def shifted_chebyshev_polynomial_u(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_u, "shifted_chebyshev_polynomial_u", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_v(x, n, *, out=None):
@@ -15694,7 +16536,9 @@ def shifted_chebyshev_polynomial_v(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_v, "shifted_chebyshev_polynomial_v", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_w(x, n, *, out=None):
@@ -15713,7 +16557,9 @@ def shifted_chebyshev_polynomial_w(x, n, *, out=None):
         out = py_shifted_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_w, "shifted_chebyshev_polynomial_w", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hermite_polynomial_h(x, n, *, out=None):
@@ -15732,7 +16578,9 @@ def hermite_polynomial_h(x, n, *, out=None):
         out = py_hermite_polynomial_h(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hermite_polynomial_h, "hermite_polynomial_h", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hermite_polynomial_he(x, n, *, out=None):
@@ -15751,7 +16599,9 @@ def hermite_polynomial_he(x, n, *, out=None):
         out = py_hermite_polynomial_he(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hermite_polynomial_he, "hermite_polynomial_he", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def laguerre_polynomial_l(x, n, *, out=None):
@@ -15770,7 +16620,9 @@ def laguerre_polynomial_l(x, n, *, out=None):
         out = py_laguerre_polynomial_l(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, laguerre_polynomial_l, "laguerre_polynomial_l", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def legendre_polynomial_p(x, n, *, out=None):
@@ -15789,7 +16641,9 @@ def legendre_polynomial_p(x, n, *, out=None):
         out = py_legendre_polynomial_p(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, legendre_polynomial_p, "legendre_polynomial_p", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def entr(input, *, out=None):
@@ -15800,7 +16654,9 @@ def entr(input, *, out=None):
         out = py_entr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, entr, "entr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def xlog1py(input, other, *, out=None):
@@ -15817,7 +16673,9 @@ def xlog1py(input, other, *, out=None):
         out = py_xlog1py(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlog1py, "xlog1py", "input:operand other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def frexp(input, *, out=None):
@@ -15850,7 +16708,9 @@ def nextafter(input, other, *, out=None):
         out = py_nextafter(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nextafter, "nextafter", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nextafter_(input, other):
@@ -17024,7 +17884,9 @@ def view_dtype(input, dtype):
         out = py_view_dtype(input, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, view_dtype, "view_dtype", "input:tensor dtype:dtype", input, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def unfold(input, dimension, size, step):
@@ -17277,7 +18139,9 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         out = py_cat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cat, "cat", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def stack(tensors, dim=0, *, axis=None, out=None):
@@ -17296,7 +18160,9 @@ def stack(tensors, dim=0, *, axis=None, out=None):
         out = py_stack(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stack, "stack", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def repeat(input, *args, repeats=None):
@@ -17310,7 +18176,9 @@ def repeat(input, *args, repeats=None):
         out = py_repeat(input, repeats_c, len(repeats_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, repeat, "repeat", "input:tensor repeats:i64[]", input, given_sizes(args, repeats))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None, out=None):
@@ -17329,7 +18197,9 @@ def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None,
         out = py_narrow_copy(input, dim, start, length)
     except BAD_ARGUMENTS as error:
         return otherwise(error, narrow_copy, "narrow_copy", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sum_to_size(input, *args, size=None):
@@ -17359,7 +18229,9 @@ def flip(input, *args, dims=None, out=None):
         out = py_flip(input, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, flip, "flip", "input:tensor dims:i64[1]", input, given_sizes(args, dims))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def interpolate(input, size=None, scale_factor=None, mode='nearest'):
@@ -17378,7 +18250,9 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
         out = py_interpolate(input, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, interpolate, "interpolate", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum", input, size, scale_factor, mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', align_corners=None, recompute_scale_factor=None, antialias=False):
@@ -17405,7 +18279,9 @@ def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', al
         out = py_interpolate_aligned(input, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, interpolate_aligned, "interpolate_aligned", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None):
@@ -17426,7 +18302,9 @@ def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corner
         out = py_grid_sample(input, grid, c_string(mode), c_string(padding_mode), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         return otherwise(error, grid_sample, "grid_sample", "input:tensor grid:tensor mode:str padding_mode:str align_corners:bool?", input, grid, mode, padding_mode, align_corners)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def affine_grid(theta, size, align_corners=None):
@@ -17444,7 +18322,9 @@ def affine_grid(theta, size, align_corners=None):
         out = py_affine_grid(theta, size_c, len(size_c), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         return otherwise(error, affine_grid, "affine_grid", "theta:tensor size:i64[] align_corners:bool?", theta, size, align_corners)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ger(input, vec2, *, out=None):
@@ -17459,7 +18339,9 @@ def ger(input, vec2, *, out=None):
         out = py_ger(input, vec2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ger, "ger", "input:tensor vec2:tensor", input, vec2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def absolute(input, *, out=None):
@@ -17470,7 +18352,9 @@ def absolute(input, *, out=None):
         out = py_absolute(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, absolute, "absolute", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def absolute_(input):
@@ -17492,7 +18376,9 @@ def negative(input, *, out=None):
         out = py_negative(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, negative, "negative", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def negative_(input):
@@ -17514,7 +18400,9 @@ def sgn(input, *, out=None):
         out = py_sgn(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sgn, "sgn", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sgn_(input):
@@ -17536,7 +18424,9 @@ def fix(input, *, out=None):
         out = py_fix(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fix, "fix", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fix_(input):
@@ -17558,7 +18448,9 @@ def arcsin(input, *, out=None):
         out = py_arcsin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsin, "arcsin", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arcsin_(input):
@@ -17580,7 +18472,9 @@ def arccos(input, *, out=None):
         out = py_arccos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccos, "arccos", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arccos_(input):
@@ -17602,7 +18496,9 @@ def arctan(input, *, out=None):
         out = py_arctan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan, "arctan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arctan_(input):
@@ -17628,7 +18524,9 @@ def arctan2(input, other, *, out=None):
         out = py_arctan2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan2, "arctan2", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arctan2_(input, other):
@@ -17654,7 +18552,9 @@ def arcsinh(input, *, out=None):
         out = py_arcsinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsinh, "arcsinh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arcsinh_(input):
@@ -17676,7 +18576,9 @@ def arccosh(input, *, out=None):
         out = py_arccosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccosh, "arccosh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arccosh_(input):
@@ -17698,7 +18600,9 @@ def arctanh(input, *, out=None):
         out = py_arctanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctanh, "arctanh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arctanh_(input):
@@ -17729,7 +18633,9 @@ def subtract(input, other, *, alpha=1, out=None):
         if is_plain(input):
             return subtract(number_like(input, other), other, alpha=alpha)
         return otherwise(error, subtract, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def subtract_(input, other, *, alpha=1):
@@ -17765,7 +18671,9 @@ def multiply(input, other, *, out=None):
         if is_plain(input):
             return multiply(number_like(input, other), other)
         return otherwise(error, multiply, "multiply", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multiply_(input, other):
@@ -17801,7 +18709,9 @@ def divide(input, other, *, rounding_mode=None, out=None):
         if is_plain(input):
             return divide(number_like(input, other), other, rounding_mode=rounding_mode)
         return otherwise(error, divide, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def divide_(input, other, *, rounding_mode=None):
@@ -17837,7 +18747,9 @@ def clip(input, min=None, max=None, *, out=None):
         out = py_clip(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip, "clip", "input:tensor min:operand? max:operand?", input, min, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clip_(input, min=None, max=None):
@@ -17871,7 +18783,9 @@ def greater(input, other, *, out=None):
         out = py_greater(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater, "greater", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def greater_(input, other):
@@ -17903,7 +18817,9 @@ def greater_equal(input, other, *, out=None):
         out = py_greater_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater_equal, "greater_equal", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def greater_equal_(input, other):
@@ -17935,7 +18851,9 @@ def less(input, other, *, out=None):
         out = py_less(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less, "less", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def less_(input, other):
@@ -17967,7 +18885,9 @@ def less_equal(input, other, *, out=None):
         out = py_less_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less_equal, "less_equal", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def less_equal_(input, other):
@@ -17999,7 +18919,9 @@ def not_equal(input, other, *, out=None):
         out = py_not_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, not_equal, "not_equal", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def not_equal_(input, other):
@@ -18036,7 +18958,9 @@ def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         out = py_trapz(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trapz, "trapz", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def concat(tensors, dim=0, *, axis=None, out=None):
@@ -18055,7 +18979,9 @@ def concat(tensors, dim=0, *, axis=None, out=None):
         out = py_concat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, concat, "concat", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def concatenate(tensors, dim=0, *, axis=None, out=None):
@@ -18074,7 +19000,9 @@ def concatenate(tensors, dim=0, *, axis=None, out=None):
         out = py_concatenate(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, concatenate, "concatenate", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def swapdims(input, dim0, dim1):
@@ -18136,7 +19064,9 @@ def row_stack(tensors, *, out=None):
         out = py_row_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, row_stack, "row_stack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def argwhere(input, *, out=None):
@@ -18147,7 +19077,9 @@ def argwhere(input, *, out=None):
         out = py_argwhere(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argwhere, "argwhere", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def functional_dropout(input, p=0.5, training=True, inplace=False):
@@ -18614,7 +19546,9 @@ class KvCache(Handle):
             out = py_kv_cache_decoder_block(self._h, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps)
         except BAD_ARGUMENTS as error:
             raise complain(error, "decoder_block", "self:handle input:tensor heads:i64 norm1_weight:tensor norm1_bias:tensor? qkv_weight:tensor qkv_bias:tensor? out_weight:tensor out_bias:tensor? norm2_weight:tensor norm2_bias:tensor? up_weight:tensor up_bias:tensor? down_weight:tensor down_bias:tensor? eps:f64", self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
 
 class GradScaler(Handle):
@@ -18633,7 +19567,9 @@ class GradScaler(Handle):
             out = py_grad_scaler_scale(self._h, outputs)
         except BAD_ARGUMENTS as error:
             raise complain(error, "scale", "self:handle outputs:tensor", self, outputs) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def unscale_(self, optimizer):
         """Takes the scale from the gradients before the step, so that they may be clipped.
@@ -18685,7 +19621,9 @@ class GradScaler(Handle):
             out = py_grad_scaler_get_state(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get_state", "self:handle", self) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def set_state(self, state):
         """Goes on with a scale and a count of finite steps.
@@ -18718,7 +19656,9 @@ class Module(Handle):
             out = py_module_forward(self._h, input, target)
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward", "self:handle input:tensor target:tensor?", self, input, target) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def forward_inputs(self, inputs):
         """Applies a module to any number of inputs, as losses of three tensors need.
@@ -18732,7 +19672,9 @@ class Module(Handle):
             out = py_module_forward_inputs(self._h, inputs_c, len(inputs_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward_inputs", "self:handle inputs:tensor?[]", self, inputs) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def forward_outputs(self, inputs):
         """Applies a module whose forward has several results.
@@ -18775,7 +19717,9 @@ class Module(Handle):
             out = py_module_generate(self._h, tokens, count, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "generate", "self:handle tokens:tensor count:i64 temperature:f64 top_k:i64? top_p:f64? generator:handle?", self, tokens, count, temperature, top_k, top_p, generator) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def kind(self):
         """The module's class: Linear."""
@@ -19410,7 +20354,9 @@ class Generator(Handle):
             out = py_generator_get_state(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get_state", "self:handle", self) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def set_state(self, state):
         """Continues where get_state was called.

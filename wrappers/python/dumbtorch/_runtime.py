@@ -1,6 +1,6 @@
 """What the generated functions in `_ops.py` stand on: errors, conversions, callbacks.
 
-Handles are plain integers here (see capi/generate/python_native.py); `wrap` makes a Tensor of one.
+Handles are plain integers here, but for those of tensors (see capi/generate/python_native.py).
 """
 
 from __future__ import annotations
@@ -332,7 +332,7 @@ def give_optional(tensor) -> int:
     """The handle that a hook gives back, 0 for None."""
     if tensor is not None and not isinstance(tensor, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(tensor).__name__}'")
-    return 0 if tensor is None else lib.py_tensor_alias(tensor)
+    return 0 if tensor is None else lib.py_alias(tensor._h)
 
 
 # ---- text

@@ -414,7 +414,7 @@ def forget_grads(tensors: list, set_to_none: bool) -> None:
 
 def rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
     """The copy with the original's type, requires_grad and attributes."""
-    out = adopt(kind, lib.py_tensor_alias(copy))
+    out = adopt(kind, lib.py_alias(copy._h))
     if original.requires_grad:
         _ops.tensor_requires_grad_(out)
     if original.__dict__:
