@@ -19,6 +19,7 @@ from .python_names import (
     is_factory,
     is_object,
     may_be_left_out,
+    may_give_back,
     numpy_names,
     safe,
     shown_arguments,
@@ -33,7 +34,8 @@ _IMPORTS = """\
 # ruff: noqa
 from . import _enums
 from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
-from ._native import ffi, lib
+from ._native import ffi
+from ._native.lib import *  # py_NAME: to look one up in `lib` takes a tenth of a short call
 from ._named_results import result_type
 from ._out import need_tuple
 from ._runtime import (
@@ -288,7 +290,7 @@ def _call(c: Call) -> tuple[list[str], str]:
     # What the library keeps is registered last: nothing may fail between that and the call.
     keeps = [line for line in prepare if " = keep(" in line]
     prepare = [line for line in prepare if line not in keeps] + keeps
-    return prepare, f"lib.py_{c.function.name}({', '.join(passed)}"
+    return prepare, f"py_{c.function.name}({', '.join(passed)}"
 
 
 def argument(a: Slot) -> tuple[list[str], list[str]]:
@@ -300,9 +302,11 @@ def argument(a: Slot) -> tuple[list[str], list[str]]:
     n, kind = safe(a.name), a.kind
     c = a.name + "_c"
     match kind.key:
-        case "tensor" | "handle":
+        case "tensor" | "tensor?":
+            return [], [n]
+        case "handle":
             return [], [f"{n}._h"]
-        case "tensor?" | "handle?":
+        case "handle?":
             return [], [f"0 if {n} is None else {n}._h"]
         case "tensor[]":
             return [f"{c} = handle_list({n})"], [c, f"len({c})"]
@@ -412,8 +416,10 @@ _TAKE = {
     "i64": "@", "pointer": "@",
 }  # fmt: skip
 # Where it is the only one, the shim's value may say that the call has failed.
-_TAKE_OR_FAIL = {"i64": "int_or_fail(@)", "f64": "float_or_fail(@)", "device": "device_from(@)"}
-_FAILED = {"bool": "out < 0", "enum": "not out", "pointer": "out < 0"}
+_TAKE_OR_FAIL = {
+    "tensor": "@", "i64": "int_or_fail(@)", "f64": "float_or_fail(@)", "device": "device_from(@)",
+}  # fmt: skip
+_FAILED = {"tensor": "out is None", "bool": "out < 0", "enum": "not out", "pointer": "out < 0"}
 
 
 def _taken(r: Result, table: dict[str, str], value: str) -> str:
@@ -448,9 +454,8 @@ def _result(c: Call, call: str) -> tuple[list[str], list[str]]:
 
 def _only(c: Call, r: Result) -> list[str]:
     """Statements that make the result of `out`."""
-    # What comes out may be the first argument, a view of it, or one of its list.
-    may_be_given = c.function.gives_back or c.function.view != ""
-    given, is_list = c.slots[0].name if may_be_given else "", may_be_given and c.slots[0].kind.list
+    given = c.slots[0].name if may_give_back(c) else ""
+    is_list = given and c.slots[0].kind.list
     if r.kind.key == "tensor?":
         return ["if out > 1:", f"{INDENT}return wrap(out)", *_raised_if("out"), "return None"]
     if r.kind.key == "tensor" and given:
@@ -465,7 +470,7 @@ def _only(c: Call, r: Result) -> list[str]:
     if is_factory(c.function):
         lines += [
             "if layout is not None or pin_memory:",
-            f"{INDENT}return placed(wrap(out), layout, pin_memory)",
+            f"{INDENT}return placed(out, layout, pin_memory)",
         ]
     return [*lines, f"return {_taken(r, _TAKE | _TAKE_OR_FAIL, 'out')}"]
 
@@ -493,7 +498,7 @@ _LENT = {
     "i64": "@", "f64": "@", "bool": "@ != 0", "str": "ffi.string(@).decode()", "enum": "NAME.value(@)",
 }  # fmt: skip
 _GIVEN = {
-    "tensor": "lib.py_tensor_alias(@._h)", "tensor?": "give_optional(@)", "tensor[]": "give_list(@)",
+    "tensor": "py_alias(@._h)", "tensor?": "give_optional(@)", "tensor[]": "give_list(@)",
     "i64": "@", "f64": "@", "bool": "bool(@)",
 }  # fmt: skip
 
@@ -516,7 +521,7 @@ def _callback(h: Hook) -> str:
 def handle_class(c: Class) -> str:
     """Everything but tensors: objects with generated methods."""
     lines = [f"class {camel(c.name)}(Handle):", f'{INDENT}"""{c.handle.doc}"""', ""]
-    lines += [f"{INDENT}__slots__ = ()", f"{INDENT}_release = lib.py_{c.name}_release"]
+    lines += [f"{INDENT}__slots__ = ()", f"{INDENT}_release = py_{c.name}_release"]
     for call in c.calls:
         lines.append("")
         if call.function.as_property:

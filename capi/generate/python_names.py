@@ -90,3 +90,8 @@ def namespaces(c: Call) -> tuple[str, ...]:
 def shown_in(namespace: str, calls: tuple[Call, ...]) -> list[Call]:
     """The functions of a namespace. `_overloads.py` merges those that share a name under that of the first."""
     return [c for c in calls if namespace in namespaces(c) and not c.shadowed]
+
+
+def may_give_back(c: Call) -> bool:
+    """Whether what comes out may be the first argument, a view of it, or one of its list."""
+    return c.function.gives_back or c.function.view != ""

@@ -1,9 +1,11 @@
 """Prints the C code under the Python wrapper.
 
 `native.gen.cdef` and `native.gen.c` are what cffi compiles: for each function a static shim
-`py_NAME` with a shape that is cheap to call from Python. A handle is an int64, so no pointer
-objects are made; one result comes back as the shim's own result, with a value that says "failed":
+`py_NAME` with a shape that is cheap to call from Python. A tensor crosses as itself, what else has a
+handle as an int64, so no pointer objects are made; one result comes back as the shim's own result,
+with a value that says "failed":
 
+    tensor               NULL, which Python gets as None
     handle, list, text   0 (an absent optional is 0 too, so there 1 means failed)
     i64                  INT64_MIN     f64   NaN     bool, count, pointer   -1     enum, device   0
     none, scalar, several results      a status; the results are written through a pointer
@@ -16,6 +18,7 @@ from __future__ import annotations
 from . import cabi
 from .model import Argument, SchemaError
 from .plan import Call, Hook, Input, Operator, Plan, Result, Slot
+from .python_names import may_give_back
 from .text import GENERATED
 
 _NUMBERS = {"i64": "int64_t", "f64": "double", "bool": "int32_t"}
@@ -50,7 +53,9 @@ def parameters(a: Slot) -> list[str]:
     """What a shim takes for one argument."""
     n, kind = a.name, a.kind
     match kind.base:
-        case "tensor" | "handle" if not kind.list:
+        case "tensor" if not kind.list:
+            return [f"{'optional_tensor' if kind.optional else 'tensor_handle'} {n}"]
+        case "handle" if not kind.list:
             return [f"int64_t {n}"]
         case "tensor":
             return [f"const int64_t *{n}", f"int64_t {n}_n"]
@@ -136,7 +141,8 @@ def _result(c: Call):
         return _several(c)
     r = c.results[0]
     if r.handle:
-        return _handle(r)
+        is_new = r.kind.key == "tensor" and not may_give_back(c)
+        return _handle(r, "new_tensor" if is_new else "int64_t")
     match r.kind.key:
         case "i64":
             after = ["  if ({call}) return INT64_MIN;", "  if (out == INT64_MIN) dt_error_clear();"]
@@ -167,10 +173,10 @@ def _result(c: Call):
     raise SchemaError(f"python: {c.c_name}: a result of kind {r.kind.key}")
 
 
-def _handle(r: Result):
+def _handle(r: Result, type_: str):
     call = "  if ({call}) return 1;" if r.optional else "  (void)!{call};"
     before = [f"  dt_{r.handle} *out = NULL;"]
-    return "int64_t", [], before, ["&out"], [call, "  return (int64_t)(intptr_t)out;"]
+    return type_, [], before, ["&out"], [call, "  return (int64_t)(intptr_t)out;"]
 
 
 def _several(c: Call):
@@ -195,11 +201,12 @@ def callback(h: Hook) -> tuple[str, str]:
     taken, passed, before, after = ["int64_t id"], ["(int64_t)(intptr_t)user_data"], [], []
     for s in h.inputs:
         n = s.name
-        if s.kind.base in ("tensor", "handle"):
+        if s.kind.base in ("tensor", "handle") and not s.kind.list:
+            taken.append(f"int64_t {n}")
+            passed.append(f"(int64_t)(intptr_t){n}")
+        elif s.kind.list and s.kind.base == "tensor":
             taken += parameters(s)
-            passed += (
-                [f"(const int64_t *){n}", f"{n}_n"] if s.kind.list else [f"(int64_t)(intptr_t){n}"]
-            )
+            passed += [f"(const int64_t *){n}", f"{n}_n"]
         else:
             taken += parameters(s)
             passed += [p.name for p in s.parameters]

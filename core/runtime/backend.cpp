@@ -1,5 +1,6 @@
 #include "core/runtime/backend.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -23,18 +24,21 @@ Device device_numbered(int32_t number) {
   return number == 0 ? kCpu : Device{DeviceType::kCuda, number - 1};
 }
 
-// The device of a call, which all operands must share: 0 is the CPU, 1 + i a CUDA device.
-int32_t device_of(Span<const View> out, Span<const View> in) {
+// What is to be known of all operands of a call.
+struct OperandTraits {
+  // Which all must share: 0 is the CPU, 1 + i a CUDA device; -1 where none has one.
   int32_t device = -1;
-  for (Span<const View> list : {out, in}) {
-    for (const View& v : list) {
+  bool has_narrow_floats = false;
+
+  void look_at(Span<const View> operands) {
+    for (const View& v : operands) {
+      has_narrow_floats |= is_narrow_float(v.dtype);
       if (v.device < 0 || v.device == device) continue;
       if (device >= 0) check_same_device(device_numbered(device), device_numbered(v.device));
       device = v.device;
     }
   }
-  return device < 0 ? 0 : device;
-}
+};
 
 [[noreturn]] void report(int op, const dt_call& call, int32_t result, const dt_fault& fault) {
   if (result == DT_KERNEL_INDEX) fail(index_code(op), index_error(op, call, fault));
@@ -159,9 +163,12 @@ void check_same_device(Device first, Device second) {
 }
 
 bool run_spans(int op, const CallSpans& spans, bool is_shortcut) {
-  const int32_t number = device_of(spans.outputs, spans.inputs);
+  OperandTraits traits;
+  traits.look_at(spans.outputs);
+  traits.look_at(spans.inputs);
+  const int32_t number = std::max(traits.device, 0);
   const Device device = device_numbered(number);
-  const bool has_narrow = has_narrow_floats(spans);
+  const bool has_narrow = traits.has_narrow_floats;
   if (has_narrow && !takes_narrow_floats(op, device))
     return run_widened(op, spans, device, is_shortcut);
   const KernelTable& table = number == 0 ? cpu_kernels() : accelerator(device).kernels;

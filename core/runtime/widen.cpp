@@ -51,15 +51,6 @@ void copy_views(const View& y, const View& x) {
 
 }  // namespace
 
-bool has_narrow_floats(const CallSpans& spans) {
-  for (Span<const View> side : {spans.outputs, spans.inputs}) {
-    for (const View& v : side) {
-      if (is_narrow_float(v.dtype)) return true;
-    }
-  }
-  return false;
-}
-
 View part_of(const View& v, int dim, int64_t first, int64_t count) {
   View part = v;
   if (v.dtype == 0) return part;

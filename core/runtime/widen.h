@@ -8,8 +8,6 @@
 
 namespace dt {
 
-bool has_narrow_floats(const CallSpans& spans);
-
 // How long a part of x along a dimension is whose copy stays in the caches; all of it if the op's
 // kernels take x as it is.
 int64_t widened_part(int op, const View& x, int dim);

@@ -85,9 +85,11 @@ StageLayout stage_layout(const ConvAxis& rows, const ConvAxis& cols, int64_t ima
 // offset[c * taps + t]: how far in the stage the input of a channel and a tap lies from the
 // output's number.
 inline void list_offsets(const StageLayout& s, int64_t channels, int64_t* offset) {
-  for (int64_t c = 0; c < channels; ++c) {
-    for (int64_t r = 0; r < s.rows.taps; ++r) {
-      for (int64_t q = 0; q < s.cols.taps; ++q) *offset++ = c * s.channel + s.tap_offset(r, q);
+  const int64_t taps = s.taps();
+  for (int64_t r = 0; r < s.rows.taps; ++r) {
+    for (int64_t q = 0; q < s.cols.taps; ++q, ++offset) {
+      const int64_t of_tap = s.tap_offset(r, q);
+      for (int64_t c = 0; c < channels; ++c) offset[c * taps] = c * s.channel + of_tap;
     }
   }
 }

@@ -1,7 +1,7 @@
 // cross_entropy of logits [rows, classes] against class indices, and its gradient. Of logits
 // [batch, classes, places], as images lie in memory, a row is a place; neighbouring places are
-// handled side by side. So are rows of few classes, which fill no vector: they are transposed
-// first.
+// handled side by side. So are several rows of few classes, which fill no vector: they are
+// transposed first.
 //
 // With s = label_smoothing, K classes and weights w (1 if there are none), the loss of a row with
 // target t is
@@ -28,7 +28,7 @@ struct Cut {
   explicit Cut(const dt_view& x) {
     const int64_t classes = max<int64_t>(1, x.sizes[1]);
     places = x.ndim == 3 ? x.sizes[2] : 1;
-    transposes = places == 1 && classes <= kFewClasses;
+    transposes = places == 1 && classes <= kFewClasses && x.sizes[0] > 1;
     group = places > 1   ? kPlaces
             : transposes ? min(kPlaces, kTransposed / classes)
                          : max<int64_t>(1, kSerialWork / 2 / classes);
@@ -110,15 +110,35 @@ double sum_of_exp(const T* x, T shift, int64_t n) {
   return sum;
 }
 
+// The same of few classes, added up one by one as those of rows side by side are.
+template <class T>
+double sum_of_few_exp(const T* x, T shift, int64_t n) {
+  double sum = 0;
+  T term[kFewClasses];
+  exp_span(term, x, shift, n);
+  for (int64_t i = 0; i < n; ++i) sum += static_cast<double>(term[i]);
+  return sum;
+}
+
 template <class T>
 LogSum<T> log_sum_exp(const T* x, int64_t n) {
   const T top = reduce_span<Largest<T>>(x, n);
-  return {top, math::log(static_cast<T>(sum_of_exp(x, top, n)))};
+  const double sum = n <= kFewClasses ? sum_of_few_exp(x, top, n) : sum_of_exp(x, top, n);
+  return {top, math::log(static_cast<T>(sum))};
+}
+
+template <class T>
+T smooth_loss_of_few(const Loss<T>& loss, const T* x, const LogSum<T>& lse) {
+  double sum = 0;
+  for (int64_t c = 0; c < loss.classes; ++c)
+    sum += static_cast<double>(loss.weight_of(c) * ((lse.top - x[c]) + lse.rest));
+  return static_cast<T>(sum);
 }
 
 // The sum over c of w[c] * (lse - x[c]).
 template <class T>
 T smooth_loss(const Loss<T>& loss, const T* x, const LogSum<T>& lse) {
+  if (loss.classes <= kFewClasses) return smooth_loss_of_few(loss, x, lse);
   double sum = 0;
   T tile[kTile];
   for (int64_t first = 0; first < loss.classes; first += kTile) {

@@ -839,7 +839,7 @@ static int64_t py_nn_l1_loss(int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_nll_loss(int64_t weight, int64_t ignore_index, int32_t reduction) {
+static int64_t py_nn_nll_loss(optional_tensor weight, int64_t ignore_index, int32_t reduction) {
   dt_nn_nll_loss_options options_options = DT_NN_NLL_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.ignore_index = ignore_index;
@@ -849,7 +849,7 @@ static int64_t py_nn_nll_loss(int64_t weight, int64_t ignore_index, int32_t redu
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_cross_entropy_loss(int64_t weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
+static int64_t py_nn_cross_entropy_loss(optional_tensor weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
   dt_nn_cross_entropy_loss_options options_options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.ignore_index = ignore_index;
@@ -860,7 +860,7 @@ static int64_t py_nn_cross_entropy_loss(int64_t weight, int64_t ignore_index, in
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_bce_loss(int64_t weight, int32_t reduction) {
+static int64_t py_nn_bce_loss(optional_tensor weight, int32_t reduction) {
   dt_nn_bce_loss_options options_options = DT_NN_BCE_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.reduction = reduction;
@@ -869,7 +869,7 @@ static int64_t py_nn_bce_loss(int64_t weight, int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_bce_with_logits_loss(int64_t weight, int32_t reduction, int64_t pos_weight) {
+static int64_t py_nn_bce_with_logits_loss(optional_tensor weight, int32_t reduction, optional_tensor pos_weight) {
   dt_nn_bce_with_logits_loss_options options_options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.reduction = reduction;
@@ -974,7 +974,7 @@ static int64_t py_nn_triplet_margin_loss(double margin, double p, double eps, _B
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_multi_margin_loss(int64_t p, double margin, int64_t weight, int32_t reduction) {
+static int64_t py_nn_multi_margin_loss(int64_t p, double margin, optional_tensor weight, int32_t reduction) {
   dt_nn_multi_margin_loss_options options_options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
   options_options.p = p;
   options_options.margin = margin;
@@ -993,7 +993,7 @@ static int64_t py_nn_multi_label_margin_loss(int32_t reduction) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_multi_label_soft_margin_loss(int64_t weight, int32_t reduction) {
+static int64_t py_nn_multi_label_soft_margin_loss(optional_tensor weight, int32_t reduction) {
   dt_nn_multi_label_soft_margin_loss_options options_options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
   options_options.weight = (dt_tensor *)(intptr_t)weight;
   options_options.reduction = reduction;
@@ -1791,13 +1791,13 @@ static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, do
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scaled_dot_product_attention(int64_t query, int64_t key, int64_t value, int64_t attn_mask, double dropout_p, _Bool is_causal, int32_t scale_given, double scale, _Bool enable_gqa) {
+static new_tensor py_scaled_dot_product_attention(tensor_handle query, tensor_handle key, tensor_handle value, optional_tensor attn_mask, double dropout_p, _Bool is_causal, int32_t scale_given, double scale, _Bool enable_gqa) {
   dt_tensor *out = NULL;
   (void)!dt_scaled_dot_product_attention((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, (dt_tensor *)(intptr_t)attn_mask, dropout_p, is_causal, scale_given ? &scale : NULL, enable_gqa, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_multi_head_attention_forward(int64_t query, int64_t key, int64_t value, int64_t embed_dim_to_check, int64_t num_heads, int64_t in_proj_weight, int64_t in_proj_bias, int64_t bias_k, int64_t bias_v, _Bool add_zero_attn, double dropout_p, int64_t out_proj_weight, int64_t out_proj_bias, _Bool training, int64_t key_padding_mask, _Bool need_weights, int64_t attn_mask, _Bool use_separate_proj_weight, int64_t q_proj_weight, int64_t k_proj_weight, int64_t v_proj_weight, int64_t static_k, int64_t static_v, _Bool average_attn_weights, _Bool is_causal, int64_t *out) {
+static int32_t py_multi_head_attention_forward(tensor_handle query, tensor_handle key, tensor_handle value, int64_t embed_dim_to_check, int64_t num_heads, optional_tensor in_proj_weight, optional_tensor in_proj_bias, optional_tensor bias_k, optional_tensor bias_v, _Bool add_zero_attn, double dropout_p, tensor_handle out_proj_weight, optional_tensor out_proj_bias, _Bool training, optional_tensor key_padding_mask, _Bool need_weights, optional_tensor attn_mask, _Bool use_separate_proj_weight, optional_tensor q_proj_weight, optional_tensor k_proj_weight, optional_tensor v_proj_weight, optional_tensor static_k, optional_tensor static_v, _Bool average_attn_weights, _Bool is_causal, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *weights = 0;
   const int32_t status = dt_multi_head_attention_forward((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, embed_dim_to_check, num_heads, (dt_tensor *)(intptr_t)in_proj_weight, (dt_tensor *)(intptr_t)in_proj_bias, (dt_tensor *)(intptr_t)bias_k, (dt_tensor *)(intptr_t)bias_v, add_zero_attn, dropout_p, (dt_tensor *)(intptr_t)out_proj_weight, (dt_tensor *)(intptr_t)out_proj_bias, training, (dt_tensor *)(intptr_t)key_padding_mask, need_weights, (dt_tensor *)(intptr_t)attn_mask, use_separate_proj_weight, (dt_tensor *)(intptr_t)q_proj_weight, (dt_tensor *)(intptr_t)k_proj_weight, (dt_tensor *)(intptr_t)v_proj_weight, (dt_tensor *)(intptr_t)static_k, (dt_tensor *)(intptr_t)static_v, average_attn_weights, is_causal, &output, &weights);
@@ -1846,7 +1846,7 @@ static int32_t py_clear_autocast_cache(void) {
   return dt_clear_autocast_cache();
 }
 
-static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
+static int32_t py_tensor_backward(tensor_handle input, optional_tensor gradient, int32_t retain_graph, _Bool create_graph, const int64_t *inputs, int64_t inputs_n) {
   return dt_tensor_backward((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)gradient, retain_graph < 0 ? NULL : &retain_graph, create_graph, (dt_tensor *const *)list_or_null(inputs, inputs_n), list_count(inputs_n));
 }
 
@@ -1860,13 +1860,13 @@ static int64_t py_autograd_grad(const int64_t *outputs, int64_t outputs_n, const
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_register_hook(int64_t input, int64_t hook) {
+static int64_t py_tensor_register_hook(tensor_handle input, int64_t hook) {
   dt_hook *out = NULL;
   (void)!dt_tensor_register_hook((dt_tensor *)(intptr_t)input, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_register_post_accumulate_grad_hook(int64_t input, int64_t hook) {
+static int64_t py_tensor_register_post_accumulate_grad_hook(tensor_handle input, int64_t hook) {
   dt_hook *out = NULL;
   (void)!dt_tensor_register_post_accumulate_grad_hook((dt_tensor *)(intptr_t)input, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
   return (int64_t)(intptr_t)out;
@@ -1902,241 +1902,241 @@ static int64_t py_custom_function(const char *name, const int64_t *inputs, int64
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv1d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv1d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv1d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv1d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv1d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv_transpose1d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+static new_tensor py_conv_transpose1d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
   dt_tensor *out = NULL;
   (void)!dt_conv_transpose1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv2d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv2d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv2d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv2d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv_transpose2d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+static new_tensor py_conv_transpose2d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
   dt_tensor *out = NULL;
   (void)!dt_conv_transpose2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv3d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv3d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv3d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+static new_tensor py_conv3d_padding(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_conv3d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_conv_transpose3d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+static new_tensor py_conv_transpose3d(tensor_handle input, tensor_handle weight, optional_tensor bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
   dt_tensor *out = NULL;
   (void)!dt_conv_transpose3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_empty(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_empty(size, size_n, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty_strided(const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_empty_strided(const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_empty_strided(size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty_strided(int64_t input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_empty_strided(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_empty_strided((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_zeros(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_zeros(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_zeros(size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ones(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_ones(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_ones(size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_full(const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_full(const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_full(size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_arange(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int32_t step_kind, int64_t step_i, double step_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_arange(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int32_t step_kind, int64_t step_i, double step_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_linspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, double base, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_logspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, double base, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_eye(int64_t n, int32_t m_given, int64_t m, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_eye(int64_t n, int32_t m_given, int64_t m, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_eye(n, m_given ? &m : NULL, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scalar_tensor(int32_t s_kind, int64_t s_i, double s_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_scalar_tensor(int32_t s_kind, int64_t s_i, double s_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_scalar_tensor(s_kind, s_i, s_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_empty_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_empty_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_empty_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_zeros_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_zeros_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_zeros_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ones_like(int64_t input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_ones_like(tensor_handle input, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_ones_like((dt_tensor *)(intptr_t)input, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_full_like(int64_t input, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_full_like(tensor_handle input, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_full_like((dt_tensor *)(intptr_t)input, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_empty(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_empty(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_empty((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_zeros(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_zeros(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_zeros((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_ones(int64_t input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_ones(tensor_handle input, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_ones((dt_tensor *)(intptr_t)input, size, size_n, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_new_full(int64_t input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_new_full(tensor_handle input, const int64_t *size, int64_t size_n, int32_t fill_value_kind, int64_t fill_value_i, double fill_value_f, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_new_full((dt_tensor *)(intptr_t)input, size, size_n, fill_value_kind, fill_value_i, fill_value_f, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_from_numbers(const double *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_from_numbers(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_bools(const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t device_type, int64_t device_index) {
+static new_tensor py_from_bools(const int32_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
   (void)!dt_from_bools(data, data_n, list_or_null(size, size_n), list_count(size_n), device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_from_ints(const int64_t *data, int64_t data_n, const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_from_ints(data, data_n, list_or_null(size, size_n), list_count(size_n), dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_to_ints(int64_t input, int64_t *out, int64_t capacity) {
+static int64_t py_to_ints(tensor_handle input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
   return dt_to_ints((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_to_numbers(int64_t input, double *out, int64_t capacity) {
+static int64_t py_to_numbers(tensor_handle input, double *out, int64_t capacity) {
   int64_t count = 0;
   return dt_to_numbers((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_clone(int64_t input, int32_t memory_format) {
+static new_tensor py_clone(tensor_handle input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_clone((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_to(int64_t input, int32_t device_type, int64_t device_index, int32_t dtype, _Bool non_blocking, _Bool copy, int32_t memory_format) {
+static int64_t py_to(tensor_handle input, int32_t device_type, int64_t device_index, int32_t dtype, _Bool non_blocking, _Bool copy, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_to((dt_tensor *)(intptr_t)input, device_type, device_index, dtype, non_blocking, copy, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cpu(int64_t input, int32_t memory_format) {
+static int64_t py_cpu(tensor_handle input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_cpu((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cuda(int64_t input, int32_t device_type, int64_t device_index, _Bool non_blocking, int32_t memory_format) {
+static int64_t py_cuda(tensor_handle input, int32_t device_type, int64_t device_index, _Bool non_blocking, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_cuda((dt_tensor *)(intptr_t)input, device_type, device_index, non_blocking, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_contiguous(int64_t input, int32_t memory_format) {
+static int64_t py_contiguous(tensor_handle input, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_copy_(int64_t input, int64_t src, _Bool non_blocking) {
+static int32_t py_copy_(tensor_handle input, tensor_handle src, _Bool non_blocking) {
   return dt_copy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, non_blocking);
 }
 
-static int32_t py_fill_(int64_t input, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static int32_t py_fill_(tensor_handle input, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int32_t py_zero_(int64_t input) {
+static int32_t py_zero_(tensor_handle input) {
   return dt_zero_((dt_tensor *)(intptr_t)input);
 }
 
@@ -2183,7 +2183,7 @@ static int64_t py_data_loader_next(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_read_idx(const char *path) {
+static new_tensor py_read_idx(const char *path) {
   dt_tensor *out = NULL;
   (void)!dt_read_idx(path, &out);
   return (int64_t)(intptr_t)out;
@@ -2240,7 +2240,7 @@ static int32_t py_save_archive(const char *path, const char *const *names, int64
   return dt_save_archive(path, names, names_n, (dt_tensor *const *)records, records_n);
 }
 
-static int64_t py_archive_bytes(const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
+static new_tensor py_archive_bytes(const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
   dt_tensor *out = NULL;
   (void)!dt_archive_bytes(names, names_n, (dt_tensor *const *)records, records_n, &out);
   return (int64_t)(intptr_t)out;
@@ -2264,11 +2264,11 @@ static int32_t py_load_archive_bytes(const void *data, int64_t data_n, int64_t *
   return status;
 }
 
-static int32_t py_save_npy(const char *path, int64_t array) {
+static int32_t py_save_npy(const char *path, tensor_handle array) {
   return dt_save_npy(path, (dt_tensor *)(intptr_t)array);
 }
 
-static int64_t py_load_npy(const char *path) {
+static new_tensor py_load_npy(const char *path) {
   dt_tensor *out = NULL;
   (void)!dt_load_npy(path, &out);
   return (int64_t)(intptr_t)out;
@@ -2397,13 +2397,13 @@ static int32_t py_get_deterministic(void) {
   return dt_get_deterministic(&out) ? -1 : out;
 }
 
-static int64_t py_tensor_pin_memory(int64_t input) {
+static new_tensor py_tensor_pin_memory(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tensor_pin_memory((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_pinned(int64_t input) {
+static int32_t py_tensor_is_pinned(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_is_pinned((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
@@ -2458,7 +2458,7 @@ static int32_t py_stream_query(int64_t self) {
   return dt_stream_query((dt_stream *)(intptr_t)self, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_record_stream(int64_t input, int64_t stream) {
+static int32_t py_tensor_record_stream(tensor_handle input, int64_t stream) {
   return dt_tensor_record_stream((dt_tensor *)(intptr_t)input, (dt_stream *)(intptr_t)stream);
 }
 
@@ -2525,13 +2525,13 @@ static int32_t py_is_capturing(void) {
   return dt_is_capturing(&out) ? -1 : out;
 }
 
-static int64_t py_linalg_cholesky(int64_t A, _Bool upper) {
+static new_tensor py_linalg_cholesky(tensor_handle A, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cholesky((dt_tensor *)(intptr_t)A, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_cholesky_ex(int64_t A, _Bool upper, _Bool check_errors, int64_t *out) {
+static int32_t py_linalg_cholesky_ex(tensor_handle A, _Bool upper, _Bool check_errors, int64_t *out) {
   dt_tensor *L = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_cholesky_ex((dt_tensor *)(intptr_t)A, upper, check_errors, &L, &info);
@@ -2540,25 +2540,25 @@ static int32_t py_linalg_cholesky_ex(int64_t A, _Bool upper, _Bool check_errors,
   return status;
 }
 
-static int64_t py_cholesky(int64_t input, _Bool upper) {
+static new_tensor py_cholesky(tensor_handle input, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky((dt_tensor *)(intptr_t)input, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cholesky_solve(int64_t input, int64_t input2, _Bool upper) {
+static new_tensor py_cholesky_solve(tensor_handle input, tensor_handle input2, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cholesky_inverse(int64_t input, _Bool upper) {
+static new_tensor py_cholesky_inverse(tensor_handle input, _Bool upper) {
   dt_tensor *out = NULL;
   (void)!dt_cholesky_inverse((dt_tensor *)(intptr_t)input, upper, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_lu_factor(int64_t A, _Bool pivot, int64_t *out) {
+static int32_t py_linalg_lu_factor(tensor_handle A, _Bool pivot, int64_t *out) {
   dt_tensor *LU = 0;
   dt_tensor *pivots = 0;
   const int32_t status = dt_linalg_lu_factor((dt_tensor *)(intptr_t)A, pivot, &LU, &pivots);
@@ -2567,7 +2567,7 @@ static int32_t py_linalg_lu_factor(int64_t A, _Bool pivot, int64_t *out) {
   return status;
 }
 
-static int32_t py_linalg_lu_factor_ex(int64_t A, _Bool pivot, _Bool check_errors, int64_t *out) {
+static int32_t py_linalg_lu_factor_ex(tensor_handle A, _Bool pivot, _Bool check_errors, int64_t *out) {
   dt_tensor *LU = 0;
   dt_tensor *pivots = 0;
   dt_tensor *info = 0;
@@ -2578,7 +2578,7 @@ static int32_t py_linalg_lu_factor_ex(int64_t A, _Bool pivot, _Bool check_errors
   return status;
 }
 
-static int32_t py_linalg_lu(int64_t A, _Bool pivot, int64_t *out) {
+static int32_t py_linalg_lu(tensor_handle A, _Bool pivot, int64_t *out) {
   dt_tensor *P = 0;
   dt_tensor *L = 0;
   dt_tensor *U = 0;
@@ -2589,7 +2589,7 @@ static int32_t py_linalg_lu(int64_t A, _Bool pivot, int64_t *out) {
   return status;
 }
 
-static int32_t py_lu_unpack(int64_t LU_data, int64_t LU_pivots, _Bool unpack_data, _Bool unpack_pivots, int64_t *out) {
+static int32_t py_lu_unpack(tensor_handle LU_data, tensor_handle LU_pivots, _Bool unpack_data, _Bool unpack_pivots, int64_t *out) {
   dt_tensor *P = 0;
   dt_tensor *L = 0;
   dt_tensor *U = 0;
@@ -2600,25 +2600,25 @@ static int32_t py_lu_unpack(int64_t LU_data, int64_t LU_pivots, _Bool unpack_dat
   return status;
 }
 
-static int64_t py_linalg_lu_solve(int64_t LU, int64_t pivots, int64_t B, _Bool left, _Bool adjoint) {
+static new_tensor py_linalg_lu_solve(tensor_handle LU, tensor_handle pivots, tensor_handle B, _Bool left, _Bool adjoint) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_lu_solve((dt_tensor *)(intptr_t)LU, (dt_tensor *)(intptr_t)pivots, (dt_tensor *)(intptr_t)B, left, adjoint, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_lu_solve(int64_t input, int64_t LU_data, int64_t LU_pivots) {
+static new_tensor py_lu_solve(tensor_handle input, tensor_handle LU_data, tensor_handle LU_pivots) {
   dt_tensor *out = NULL;
   (void)!dt_lu_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)LU_data, (dt_tensor *)(intptr_t)LU_pivots, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_solve(int64_t A, int64_t B, _Bool left) {
+static new_tensor py_linalg_solve(tensor_handle A, tensor_handle B, _Bool left) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_solve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_solve_ex(int64_t A, int64_t B, _Bool left, _Bool check_errors, int64_t *out) {
+static int32_t py_linalg_solve_ex(tensor_handle A, tensor_handle B, _Bool left, _Bool check_errors, int64_t *out) {
   dt_tensor *result = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_solve_ex((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, left, check_errors, &result, &info);
@@ -2627,13 +2627,13 @@ static int32_t py_linalg_solve_ex(int64_t A, int64_t B, _Bool left, _Bool check_
   return status;
 }
 
-static int64_t py_linalg_solve_triangular(int64_t A, int64_t B, _Bool upper, _Bool left, _Bool unitriangular) {
+static new_tensor py_linalg_solve_triangular(tensor_handle A, tensor_handle B, _Bool upper, _Bool left, _Bool unitriangular) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_solve_triangular((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, upper, left, unitriangular, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_triangular_solve(int64_t input, int64_t A, _Bool upper, _Bool transpose, _Bool unitriangular, int64_t *out) {
+static int32_t py_triangular_solve(tensor_handle input, tensor_handle A, _Bool upper, _Bool transpose, _Bool unitriangular, int64_t *out) {
   dt_tensor *solution = 0;
   dt_tensor *cloned_coefficient = 0;
   const int32_t status = dt_triangular_solve((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)A, upper, transpose, unitriangular, &solution, &cloned_coefficient);
@@ -2642,19 +2642,19 @@ static int32_t py_triangular_solve(int64_t input, int64_t A, _Bool upper, _Bool 
   return status;
 }
 
-static int64_t py_linalg_inv(int64_t A) {
+static new_tensor py_linalg_inv(tensor_handle A) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_inv((dt_tensor *)(intptr_t)A, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_inverse(int64_t input) {
+static new_tensor py_inverse(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_inverse((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_inv_ex(int64_t A, _Bool check_errors, int64_t *out) {
+static int32_t py_linalg_inv_ex(tensor_handle A, _Bool check_errors, int64_t *out) {
   dt_tensor *inverse = 0;
   dt_tensor *info = 0;
   const int32_t status = dt_linalg_inv_ex((dt_tensor *)(intptr_t)A, check_errors, &inverse, &info);
@@ -2663,19 +2663,19 @@ static int32_t py_linalg_inv_ex(int64_t A, _Bool check_errors, int64_t *out) {
   return status;
 }
 
-static int64_t py_linalg_det(int64_t A) {
+static new_tensor py_linalg_det(tensor_handle A) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_det((dt_tensor *)(intptr_t)A, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_det(int64_t input) {
+static new_tensor py_det(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_det((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_slogdet(int64_t A, int64_t *out) {
+static int32_t py_linalg_slogdet(tensor_handle A, int64_t *out) {
   dt_tensor *sign = 0;
   dt_tensor *logabsdet = 0;
   const int32_t status = dt_linalg_slogdet((dt_tensor *)(intptr_t)A, &sign, &logabsdet);
@@ -2684,7 +2684,7 @@ static int32_t py_linalg_slogdet(int64_t A, int64_t *out) {
   return status;
 }
 
-static int32_t py_slogdet(int64_t input, int64_t *out) {
+static int32_t py_slogdet(tensor_handle input, int64_t *out) {
   dt_tensor *sign = 0;
   dt_tensor *logabsdet = 0;
   const int32_t status = dt_slogdet((dt_tensor *)(intptr_t)input, &sign, &logabsdet);
@@ -2693,13 +2693,13 @@ static int32_t py_slogdet(int64_t input, int64_t *out) {
   return status;
 }
 
-static int64_t py_logdet(int64_t input) {
+static new_tensor py_logdet(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_logdet((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_qr(int64_t A, const char *mode, int64_t *out) {
+static int32_t py_linalg_qr(tensor_handle A, const char *mode, int64_t *out) {
   dt_tensor *Q = 0;
   dt_tensor *R = 0;
   const int32_t status = dt_linalg_qr((dt_tensor *)(intptr_t)A, mode, &Q, &R);
@@ -2708,7 +2708,7 @@ static int32_t py_linalg_qr(int64_t A, const char *mode, int64_t *out) {
   return status;
 }
 
-static int32_t py_geqrf(int64_t input, int64_t *out) {
+static int32_t py_geqrf(tensor_handle input, int64_t *out) {
   dt_tensor *a = 0;
   dt_tensor *tau = 0;
   const int32_t status = dt_geqrf((dt_tensor *)(intptr_t)input, &a, &tau);
@@ -2717,25 +2717,25 @@ static int32_t py_geqrf(int64_t input, int64_t *out) {
   return status;
 }
 
-static int64_t py_linalg_householder_product(int64_t A, int64_t tau) {
+static new_tensor py_linalg_householder_product(tensor_handle A, tensor_handle tau) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_householder_product((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)tau, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_orgqr(int64_t input, int64_t input2) {
+static new_tensor py_orgqr(tensor_handle input, tensor_handle input2) {
   dt_tensor *out = NULL;
   (void)!dt_orgqr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ormqr(int64_t input, int64_t input2, int64_t input3, _Bool left, _Bool transpose) {
+static new_tensor py_ormqr(tensor_handle input, tensor_handle input2, tensor_handle input3, _Bool left, _Bool transpose) {
   dt_tensor *out = NULL;
   (void)!dt_ormqr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)input3, left, transpose, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_eigh(int64_t A, const char *UPLO, int64_t *out) {
+static int32_t py_linalg_eigh(tensor_handle A, const char *UPLO, int64_t *out) {
   dt_tensor *eigenvalues = 0;
   dt_tensor *eigenvectors = 0;
   const int32_t status = dt_linalg_eigh((dt_tensor *)(intptr_t)A, UPLO, &eigenvalues, &eigenvectors);
@@ -2744,13 +2744,13 @@ static int32_t py_linalg_eigh(int64_t A, const char *UPLO, int64_t *out) {
   return status;
 }
 
-static int64_t py_linalg_eigvalsh(int64_t A, const char *UPLO) {
+static new_tensor py_linalg_eigvalsh(tensor_handle A, const char *UPLO) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_eigvalsh((dt_tensor *)(intptr_t)A, UPLO, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_svd(int64_t A, _Bool full_matrices, const char *driver, int64_t *out) {
+static int32_t py_linalg_svd(tensor_handle A, _Bool full_matrices, const char *driver, int64_t *out) {
   dt_tensor *U = 0;
   dt_tensor *S = 0;
   dt_tensor *Vh = 0;
@@ -2761,13 +2761,13 @@ static int32_t py_linalg_svd(int64_t A, _Bool full_matrices, const char *driver,
   return status;
 }
 
-static int64_t py_linalg_svdvals(int64_t A, const char *driver) {
+static new_tensor py_linalg_svdvals(tensor_handle A, const char *driver) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_svdvals((dt_tensor *)(intptr_t)A, driver, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_svd(int64_t input, _Bool some, _Bool compute_uv, int64_t *out) {
+static int32_t py_svd(tensor_handle input, _Bool some, _Bool compute_uv, int64_t *out) {
   dt_tensor *U = 0;
   dt_tensor *S = 0;
   dt_tensor *V = 0;
@@ -2778,19 +2778,19 @@ static int32_t py_svd(int64_t input, _Bool some, _Bool compute_uv, int64_t *out)
   return status;
 }
 
-static int64_t py_linalg_pinv(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
+static new_tensor py_linalg_pinv(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_pinv((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_rank(int64_t A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
+static new_tensor py_linalg_matrix_rank(tensor_handle A, int64_t atol, int32_t atol_kind, int64_t atol_i, double atol_f, int64_t rtol, int32_t rtol_kind, int64_t rtol_i, double rtol_f, _Bool hermitian) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_rank((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)atol, atol_kind, atol_i, atol_f, (dt_tensor *)(intptr_t)rtol, rtol_kind, rtol_i, rtol_f, hermitian, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_linalg_lstsq(int64_t A, int64_t B, int32_t rcond_given, double rcond, const char *driver, int64_t *out) {
+static int32_t py_linalg_lstsq(tensor_handle A, tensor_handle B, int32_t rcond_given, double rcond, const char *driver, int64_t *out) {
   dt_tensor *solution = 0;
   dt_tensor *residuals = 0;
   dt_tensor *rank = 0;
@@ -2803,61 +2803,61 @@ static int32_t py_linalg_lstsq(int64_t A, int64_t B, int32_t rcond_given, double
   return status;
 }
 
-static int64_t py_linalg_cond(int64_t A, int32_t p_kind, int64_t p_i, double p_f) {
+static new_tensor py_linalg_cond(tensor_handle A, int32_t p_kind, int64_t p_i, double p_f) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cond((dt_tensor *)(intptr_t)A, p_kind, p_i, p_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_cond_named(int64_t A, const char *p) {
+static new_tensor py_linalg_cond_named(tensor_handle A, const char *p) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cond_named((dt_tensor *)(intptr_t)A, p, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_exp(int64_t A) {
+static new_tensor py_linalg_matrix_exp(tensor_handle A) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_exp((dt_tensor *)(intptr_t)A, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_matrix_exp(int64_t input) {
+static new_tensor py_matrix_exp(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_matrix_exp((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_tensorinv(int64_t A, int64_t ind) {
+static new_tensor py_linalg_tensorinv(tensor_handle A, int64_t ind) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_tensorinv((dt_tensor *)(intptr_t)A, ind, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_tensorsolve(int64_t A, int64_t B, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_linalg_tensorsolve(tensor_handle A, tensor_handle B, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_tensorsolve((dt_tensor *)(intptr_t)A, (dt_tensor *)(intptr_t)B, list_or_null(dims, dims_n), list_count(dims_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rotary_embedding(int64_t input, int64_t positions, double base, _Bool interleaved) {
+static new_tensor py_rotary_embedding(tensor_handle input, optional_tensor positions, double base, _Bool interleaved) {
   dt_tensor *out = NULL;
   (void)!dt_rotary_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)positions, base, interleaved, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sinusoidal_embedding(int64_t positions, int64_t embedding_dim, double base) {
+static new_tensor py_sinusoidal_embedding(tensor_handle positions, int64_t embedding_dim, double base) {
   dt_tensor *out = NULL;
   (void)!dt_sinusoidal_embedding((dt_tensor *)(intptr_t)positions, embedding_dim, base, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_top_k_top_p_filtering(int64_t logits, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p) {
+static new_tensor py_top_k_top_p_filtering(tensor_handle logits, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p) {
   dt_tensor *out = NULL;
   (void)!dt_top_k_top_p_filtering((dt_tensor *)(intptr_t)logits, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sample_logits(int64_t logits, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
+static new_tensor py_sample_logits(tensor_handle logits, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_sample_logits((dt_tensor *)(intptr_t)logits, temperature, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
@@ -2869,7 +2869,7 @@ static int64_t py_kv_cache_new(int64_t capacity) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_kv_cache_update(int64_t self, int64_t key, int64_t value, int64_t *out) {
+static int32_t py_kv_cache_update(int64_t self, tensor_handle key, tensor_handle value, int64_t *out) {
   dt_tensor *keys = 0;
   dt_tensor *values = 0;
   const int32_t status = dt_kv_cache_update((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, &keys, &values);
@@ -2889,7 +2889,7 @@ static int32_t py_kv_cache_truncate(int64_t self, int64_t length) {
   return dt_kv_cache_truncate((dt_kv_cache *)(intptr_t)self, length);
 }
 
-static int32_t py_kv_cache_follow(int64_t self, int64_t place, int64_t seen) {
+static int32_t py_kv_cache_follow(int64_t self, tensor_handle place, tensor_handle seen) {
   return dt_kv_cache_follow((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)place, (dt_tensor *)(intptr_t)seen);
 }
 
@@ -2909,19 +2909,19 @@ static int64_t py_kv_cache_seen(int64_t self) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kv_cache_decoder_block(int64_t self, int64_t input, int64_t heads, int64_t norm1_weight, int64_t norm1_bias, int64_t qkv_weight, int64_t qkv_bias, int64_t out_weight, int64_t out_bias, int64_t norm2_weight, int64_t norm2_bias, int64_t up_weight, int64_t up_bias, int64_t down_weight, int64_t down_bias, double eps) {
+static new_tensor py_kv_cache_decoder_block(int64_t self, tensor_handle input, int64_t heads, tensor_handle norm1_weight, optional_tensor norm1_bias, tensor_handle qkv_weight, optional_tensor qkv_bias, tensor_handle out_weight, optional_tensor out_bias, tensor_handle norm2_weight, optional_tensor norm2_bias, tensor_handle up_weight, optional_tensor up_bias, tensor_handle down_weight, optional_tensor down_bias, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_kv_cache_decoder_block((dt_kv_cache *)(intptr_t)self, (dt_tensor *)(intptr_t)input, heads, (dt_tensor *)(intptr_t)norm1_weight, (dt_tensor *)(intptr_t)norm1_bias, (dt_tensor *)(intptr_t)qkv_weight, (dt_tensor *)(intptr_t)qkv_bias, (dt_tensor *)(intptr_t)out_weight, (dt_tensor *)(intptr_t)out_bias, (dt_tensor *)(intptr_t)norm2_weight, (dt_tensor *)(intptr_t)norm2_bias, (dt_tensor *)(intptr_t)up_weight, (dt_tensor *)(intptr_t)up_bias, (dt_tensor *)(intptr_t)down_weight, (dt_tensor *)(intptr_t)down_bias, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_amp_unscale_(const int64_t *grads, int64_t grads_n, int64_t scale) {
+static new_tensor py_amp_unscale_(const int64_t *grads, int64_t grads_n, tensor_handle scale) {
   dt_tensor *out = NULL;
   (void)!dt_amp_unscale_((dt_tensor *const *)grads, grads_n, (dt_tensor *)(intptr_t)scale, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_amp_update_scale_(int64_t scale, int64_t growth_tracker, int64_t found_inf, double growth_factor, double backoff_factor, int64_t growth_interval) {
+static int32_t py_amp_update_scale_(tensor_handle scale, tensor_handle growth_tracker, tensor_handle found_inf, double growth_factor, double backoff_factor, int64_t growth_interval) {
   return dt_amp_update_scale_((dt_tensor *)(intptr_t)scale, (dt_tensor *)(intptr_t)growth_tracker, (dt_tensor *)(intptr_t)found_inf, growth_factor, backoff_factor, growth_interval);
 }
 
@@ -2931,7 +2931,7 @@ static int64_t py_grad_scaler_new(double init_scale, double growth_factor, doubl
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_grad_scaler_scale(int64_t self, int64_t outputs) {
+static new_tensor py_grad_scaler_scale(int64_t self, tensor_handle outputs) {
   dt_tensor *out = NULL;
   (void)!dt_grad_scaler_scale((dt_grad_scaler *)(intptr_t)self, (dt_tensor *)(intptr_t)outputs, &out);
   return (int64_t)(intptr_t)out;
@@ -2949,597 +2949,597 @@ static int32_t py_grad_scaler_update(int64_t self, int32_t new_scale_given, doub
   return dt_grad_scaler_update((dt_grad_scaler *)(intptr_t)self, new_scale_given ? &new_scale : NULL);
 }
 
-static int64_t py_grad_scaler_get_state(int64_t self) {
+static new_tensor py_grad_scaler_get_state(int64_t self) {
   dt_tensor *out = NULL;
   (void)!dt_grad_scaler_get_state((dt_grad_scaler *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_grad_scaler_set_state(int64_t self, int64_t state) {
+static int32_t py_grad_scaler_set_state(int64_t self, tensor_handle state) {
   return dt_grad_scaler_set_state((dt_grad_scaler *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
 }
 
-static int64_t py_index(int64_t input, const int64_t *indices, int64_t indices_n) {
+static new_tensor py_index(tensor_handle input, const int64_t *indices, int64_t indices_n) {
   dt_tensor *out = NULL;
   (void)!dt_index((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_index_put(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, _Bool accumulate) {
+static new_tensor py_index_put(tensor_handle input, const int64_t *indices, int64_t indices_n, tensor_handle values, _Bool accumulate) {
   dt_tensor *out = NULL;
   (void)!dt_index_put((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_put_(int64_t input, const int64_t *indices, int64_t indices_n, int64_t values, _Bool accumulate) {
+static int32_t py_index_put_(tensor_handle input, const int64_t *indices, int64_t indices_n, tensor_handle values, _Bool accumulate) {
   return dt_index_put_((dt_tensor *)(intptr_t)input, (dt_tensor *const *)indices, indices_n, (dt_tensor *)(intptr_t)values, accumulate);
 }
 
-static int64_t py_index_select(int64_t input, int64_t dim, int64_t index) {
+static new_tensor py_index_select(tensor_handle input, int64_t dim, tensor_handle index) {
   dt_tensor *out = NULL;
   (void)!dt_index_select((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_index_add(int64_t input, int64_t dim, int64_t index, int64_t source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_index_add(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_index_add((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_add_(int64_t input, int64_t dim, int64_t index, int64_t source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_index_add_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_index_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_gather(int64_t input, int64_t dim, int64_t index, _Bool sparse_grad) {
+static new_tensor py_gather(tensor_handle input, int64_t dim, tensor_handle index, _Bool sparse_grad) {
   dt_tensor *out = NULL;
   (void)!dt_gather((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, sparse_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scatter(int64_t input, int64_t dim, int64_t index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
+static new_tensor py_scatter(tensor_handle input, int64_t dim, tensor_handle index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
   dt_tensor *out = NULL;
   (void)!dt_scatter((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_(int64_t input, int64_t dim, int64_t index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
+static int32_t py_scatter_(tensor_handle input, int64_t dim, tensor_handle index, int64_t src, int32_t src_kind, int64_t src_i, double src_f) {
   return dt_scatter_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, src_kind, src_i, src_f);
 }
 
-static int64_t py_scatter_add(int64_t input, int64_t dim, int64_t index, int64_t src) {
+static new_tensor py_scatter_add(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src) {
   dt_tensor *out = NULL;
   (void)!dt_scatter_add((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_add_(int64_t input, int64_t dim, int64_t index, int64_t src) {
+static int32_t py_scatter_add_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src) {
   return dt_scatter_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
 }
 
-static int64_t py_scatter_reduce(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, _Bool include_self) {
+static new_tensor py_scatter_reduce(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src, const char *reduce, _Bool include_self) {
   dt_tensor *out = NULL;
   (void)!dt_scatter_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_scatter_reduce_(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, _Bool include_self) {
+static int32_t py_scatter_reduce_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle src, const char *reduce, _Bool include_self) {
   return dt_scatter_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self);
 }
 
-static int64_t py_index_reduce(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, _Bool include_self) {
+static new_tensor py_index_reduce(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, const char *reduce, _Bool include_self) {
   dt_tensor *out = NULL;
   (void)!dt_index_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_reduce_(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, _Bool include_self) {
+static int32_t py_index_reduce_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source, const char *reduce, _Bool include_self) {
   return dt_index_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self);
 }
 
-static int64_t py_index_fill(int64_t input, int64_t dim, int64_t index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_index_fill(tensor_handle input, int64_t dim, tensor_handle index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_index_fill((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_fill_(int64_t input, int64_t dim, int64_t index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static int32_t py_index_fill_(tensor_handle input, int64_t dim, tensor_handle index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_index_fill_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int64_t py_index_copy(int64_t input, int64_t dim, int64_t index, int64_t source) {
+static new_tensor py_index_copy(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source) {
   dt_tensor *out = NULL;
   (void)!dt_index_copy((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_index_copy_(int64_t input, int64_t dim, int64_t index, int64_t source) {
+static int32_t py_index_copy_(tensor_handle input, int64_t dim, tensor_handle index, tensor_handle source) {
   return dt_index_copy_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source);
 }
 
-static int64_t py_masked_scatter(int64_t input, int64_t mask, int64_t source) {
+static new_tensor py_masked_scatter(tensor_handle input, tensor_handle mask, tensor_handle source) {
   dt_tensor *out = NULL;
   (void)!dt_masked_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)source, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_masked_scatter_(int64_t input, int64_t mask, int64_t source) {
+static int32_t py_masked_scatter_(tensor_handle input, tensor_handle mask, tensor_handle source) {
   return dt_masked_scatter_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)source);
 }
 
-static int64_t py_take(int64_t input, int64_t index) {
+static new_tensor py_take(tensor_handle input, tensor_handle index) {
   dt_tensor *out = NULL;
   (void)!dt_take((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_take_along_dim(int64_t input, int64_t indices, int32_t dim_given, int64_t dim) {
+static new_tensor py_take_along_dim(tensor_handle input, tensor_handle indices, int32_t dim_given, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_take_along_dim((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, dim_given ? &dim : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_put(int64_t input, int64_t index, int64_t source, _Bool accumulate) {
+static new_tensor py_put(tensor_handle input, tensor_handle index, tensor_handle source, _Bool accumulate) {
   dt_tensor *out = NULL;
   (void)!dt_put((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_put_(int64_t input, int64_t index, int64_t source, _Bool accumulate) {
+static int32_t py_put_(tensor_handle input, tensor_handle index, tensor_handle source, _Bool accumulate) {
   return dt_put_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate);
 }
 
-static int64_t py_nonzero_static(int64_t input, int64_t size, int64_t fill_value) {
+static new_tensor py_nonzero_static(tensor_handle input, int64_t size, int64_t fill_value) {
   dt_tensor *out = NULL;
   (void)!dt_nonzero_static((dt_tensor *)(intptr_t)input, size, fill_value, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_masked_select(int64_t input, int64_t mask) {
+static new_tensor py_masked_select(tensor_handle input, tensor_handle mask) {
   dt_tensor *out = NULL;
   (void)!dt_masked_select((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nonzero(int64_t input) {
+static new_tensor py_nonzero(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_nonzero((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_one_hot(int64_t input, int64_t num_classes) {
+static new_tensor py_one_hot(tensor_handle input, int64_t num_classes) {
   dt_tensor *out = NULL;
   (void)!dt_one_hot((dt_tensor *)(intptr_t)input, num_classes, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tril(int64_t input, int64_t diagonal) {
+static new_tensor py_tril(tensor_handle input, int64_t diagonal) {
   dt_tensor *out = NULL;
   (void)!dt_tril((dt_tensor *)(intptr_t)input, diagonal, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tril_(int64_t input, int64_t diagonal) {
+static int32_t py_tril_(tensor_handle input, int64_t diagonal) {
   return dt_tril_((dt_tensor *)(intptr_t)input, diagonal);
 }
 
-static int64_t py_triu(int64_t input, int64_t diagonal) {
+static new_tensor py_triu(tensor_handle input, int64_t diagonal) {
   dt_tensor *out = NULL;
   (void)!dt_triu((dt_tensor *)(intptr_t)input, diagonal, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_triu_(int64_t input, int64_t diagonal) {
+static int32_t py_triu_(tensor_handle input, int64_t diagonal) {
   return dt_triu_((dt_tensor *)(intptr_t)input, diagonal);
 }
 
-static int64_t py_at(int64_t input, const char *index, const int64_t *tensors, int64_t tensors_n) {
+static int64_t py_at(tensor_handle input, const char *index, const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_set_at(int64_t input, const char *index, int64_t value, int32_t value_kind, int64_t value_i, double value_f, const int64_t *tensors, int64_t tensors_n) {
+static int32_t py_set_at(tensor_handle input, const char *index, int64_t value, int32_t value_kind, int64_t value_i, double value_f, const int64_t *tensors, int64_t tensors_n) {
   return dt_set_at((dt_tensor *)(intptr_t)input, index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, (dt_tensor *const *)tensors, tensors_n);
 }
 
-static int64_t py_segment_reduce(int64_t data, const char *reduce, int64_t lengths, int64_t indices, int64_t offsets, int64_t axis, _Bool unsafe, int32_t initial_kind, int64_t initial_i, double initial_f) {
+static new_tensor py_segment_reduce(tensor_handle data, const char *reduce, optional_tensor lengths, optional_tensor indices, optional_tensor offsets, int64_t axis, _Bool unsafe, int32_t initial_kind, int64_t initial_i, double initial_f) {
   dt_tensor *out = NULL;
   (void)!dt_segment_reduce((dt_tensor *)(intptr_t)data, reduce, (dt_tensor *)(intptr_t)lengths, (dt_tensor *)(intptr_t)indices, (dt_tensor *)(intptr_t)offsets, axis, unsafe, initial_kind, initial_i, initial_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_matmul(int64_t input, int64_t other) {
+static new_tensor py_matmul(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_matmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mm(int64_t input, int64_t mat2) {
+static new_tensor py_mm(tensor_handle input, tensor_handle mat2) {
   dt_tensor *out = NULL;
   (void)!dt_mm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bmm(int64_t input, int64_t mat2) {
+static new_tensor py_bmm(tensor_handle input, tensor_handle mat2) {
   dt_tensor *out = NULL;
   (void)!dt_bmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_baddbmm(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_baddbmm(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_baddbmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_baddbmm_(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_baddbmm_(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_baddbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_addbmm(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addbmm(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addbmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addbmm_(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_addbmm_(tensor_handle input, tensor_handle batch1, tensor_handle batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_mv(int64_t input, int64_t vec) {
+static new_tensor py_mv(tensor_handle input, tensor_handle vec) {
   dt_tensor *out = NULL;
   (void)!dt_mv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_addmv(int64_t input, int64_t mat, int64_t vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addmv(tensor_handle input, tensor_handle mat, tensor_handle vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addmv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat, (dt_tensor *)(intptr_t)vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addmv_(int64_t input, int64_t mat, int64_t vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_addmv_(tensor_handle input, tensor_handle mat, tensor_handle vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addmv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat, (dt_tensor *)(intptr_t)vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_vdot(int64_t input, int64_t other) {
+static new_tensor py_vdot(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_vdot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dot(int64_t input, int64_t tensor) {
+static new_tensor py_dot(tensor_handle input, tensor_handle tensor) {
   dt_tensor *out = NULL;
   (void)!dt_dot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_addmm(int64_t input, int64_t mat1, int64_t mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addmm(tensor_handle input, tensor_handle mat1, tensor_handle mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addmm_(int64_t input, int64_t mat1, int64_t mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_addmm_(tensor_handle input, tensor_handle mat1, tensor_handle mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_outer(int64_t input, int64_t vec2) {
+static new_tensor py_outer(tensor_handle input, tensor_handle vec2) {
   dt_tensor *out = NULL;
   (void)!dt_outer((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_addr(int64_t input, int64_t vec1, int64_t vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_addr(tensor_handle input, tensor_handle vec1, tensor_handle vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_addr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec1, (dt_tensor *)(intptr_t)vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addr_(int64_t input, int64_t vec1, int64_t vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_addr_(tensor_handle input, tensor_handle vec1, tensor_handle vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addr_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec1, (dt_tensor *)(intptr_t)vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_inner(int64_t input, int64_t other) {
+static new_tensor py_inner(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_inner((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cross(int64_t input, int64_t other, int32_t dim_given, int64_t dim) {
+static new_tensor py_cross(tensor_handle input, tensor_handle other, int32_t dim_given, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_cross((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, dim_given ? &dim : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kron(int64_t input, int64_t other) {
+static new_tensor py_kron(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_kron((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_einsum(const char *equation, const int64_t *operands, int64_t operands_n) {
+static new_tensor py_einsum(const char *equation, const int64_t *operands, int64_t operands_n) {
   dt_tensor *out = NULL;
   (void)!dt_einsum(equation, (dt_tensor *const *)operands, operands_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensordot(int64_t a, int64_t b, int64_t dims) {
+static new_tensor py_tensordot(tensor_handle a, tensor_handle b, int64_t dims) {
   dt_tensor *out = NULL;
   (void)!dt_tensordot((dt_tensor *)(intptr_t)a, (dt_tensor *)(intptr_t)b, dims, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensordot_dims(int64_t a, int64_t b, const int64_t *dims_a, int64_t dims_a_n, const int64_t *dims_b, int64_t dims_b_n) {
+static new_tensor py_tensordot_dims(tensor_handle a, tensor_handle b, const int64_t *dims_a, int64_t dims_a_n, const int64_t *dims_b, int64_t dims_b_n) {
   dt_tensor *out = NULL;
   (void)!dt_tensordot_dims((dt_tensor *)(intptr_t)a, (dt_tensor *)(intptr_t)b, dims_a, dims_a_n, dims_b, dims_b_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bilinear(int64_t input1, int64_t input2, int64_t weight, int64_t bias) {
+static new_tensor py_bilinear(tensor_handle input1, tensor_handle input2, tensor_handle weight, optional_tensor bias) {
   dt_tensor *out = NULL;
   (void)!dt_bilinear((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matmul(int64_t input, int64_t other) {
+static new_tensor py_linalg_matmul(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_matrix_power(int64_t input, int64_t n) {
+static new_tensor py_matrix_power(tensor_handle input, int64_t n) {
   dt_tensor *out = NULL;
   (void)!dt_matrix_power((dt_tensor *)(intptr_t)input, n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_multi_dot(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_linalg_multi_dot(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_multi_dot((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chain_matmul(const int64_t *matrices, int64_t matrices_n) {
+static new_tensor py_chain_matmul(const int64_t *matrices, int64_t matrices_n) {
   dt_tensor *out = NULL;
   (void)!dt_chain_matmul((dt_tensor *const *)matrices, matrices_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_trace(int64_t input) {
+static new_tensor py_trace(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_trace((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_diagonal(int64_t input, int64_t offset, int64_t dim1, int64_t dim2) {
+static int64_t py_linalg_diagonal(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_diagonal((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_cross(int64_t input, int64_t other, int64_t dim) {
+static new_tensor py_linalg_cross(tensor_handle input, tensor_handle other, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_cross((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_vecdot(int64_t x, int64_t y, int64_t dim) {
+static new_tensor py_linalg_vecdot(tensor_handle x, tensor_handle y, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_vecdot((dt_tensor *)(intptr_t)x, (dt_tensor *)(intptr_t)y, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_vector_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_linalg_vector_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_vector_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_matrix_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_linalg_matrix_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_matrix_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, dim, dim_n, keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nuclear_norm(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_nuclear_norm(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_nuclear_norm((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_linalg_norm(tensor_handle input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cosine_similarity(int64_t x1, int64_t x2, int64_t dim, double eps) {
+static new_tensor py_cosine_similarity(tensor_handle x1, tensor_handle x2, int64_t dim, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_cosine_similarity((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, dim, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pairwise_distance(int64_t x1, int64_t x2, double p, double eps, _Bool keepdim) {
+static new_tensor py_pairwise_distance(tensor_handle x1, tensor_handle x2, double p, double eps, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_pairwise_distance((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, p, eps, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dist(int64_t input, int64_t other, int32_t p_kind, int64_t p_i, double p_f) {
+static new_tensor py_dist(tensor_handle input, tensor_handle other, int32_t p_kind, int64_t p_i, double p_f) {
   dt_tensor *out = NULL;
   (void)!dt_dist((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, p_kind, p_i, p_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cdist(int64_t x1, int64_t x2, double p, int32_t compute_mode_given, int64_t compute_mode) {
+static new_tensor py_cdist(tensor_handle x1, tensor_handle x2, double p, int32_t compute_mode_given, int64_t compute_mode) {
   dt_tensor *out = NULL;
   (void)!dt_cdist((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, p, compute_mode_given ? &compute_mode : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pdist(int64_t input, double p) {
+static new_tensor py_pdist(tensor_handle input, double p) {
   dt_tensor *out = NULL;
   (void)!dt_pdist((dt_tensor *)(intptr_t)input, p, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_renorm(int64_t input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
+static new_tensor py_renorm(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
   dt_tensor *out = NULL;
   (void)!dt_renorm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_renorm_(int64_t input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
+static int32_t py_renorm_(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
   return dt_renorm_((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f);
 }
 
-static int64_t py_vander(int64_t x, int32_t N_given, int64_t N, _Bool increasing) {
+static new_tensor py_vander(tensor_handle x, int32_t N_given, int64_t N, _Bool increasing) {
   dt_tensor *out = NULL;
   (void)!dt_vander((dt_tensor *)(intptr_t)x, N_given ? &N : NULL, increasing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linalg_vander(int64_t x, int32_t N_given, int64_t N) {
+static new_tensor py_linalg_vander(tensor_handle x, int32_t N_given, int64_t N) {
   dt_tensor *out = NULL;
   (void)!dt_linalg_vander((dt_tensor *)(intptr_t)x, N_given ? &N : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mse_loss(int64_t input, int64_t target, int32_t reduction, int64_t weight) {
+static new_tensor py_mse_loss(tensor_handle input, tensor_handle target, int32_t reduction, optional_tensor weight) {
   dt_tensor *out = NULL;
   (void)!dt_mse_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_l1_loss(int64_t input, int64_t target, int32_t reduction, int64_t weight) {
+static new_tensor py_l1_loss(tensor_handle input, tensor_handle target, int32_t reduction, optional_tensor weight) {
   dt_tensor *out = NULL;
   (void)!dt_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_smooth_l1_loss(int64_t input, int64_t target, int32_t reduction, double beta) {
+static new_tensor py_smooth_l1_loss(tensor_handle input, tensor_handle target, int32_t reduction, double beta) {
   dt_tensor *out = NULL;
   (void)!dt_smooth_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, beta, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_huber_loss(int64_t input, int64_t target, int32_t reduction, double delta, int64_t weight) {
+static new_tensor py_huber_loss(tensor_handle input, tensor_handle target, int32_t reduction, double delta, optional_tensor weight) {
   dt_tensor *out = NULL;
   (void)!dt_huber_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, delta, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_kl_div(int64_t input, int64_t target, int32_t reduction, _Bool log_target) {
+static new_tensor py_kl_div(tensor_handle input, tensor_handle target, int32_t reduction, _Bool log_target) {
   dt_tensor *out = NULL;
   (void)!dt_kl_div((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, log_target, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_poisson_nll_loss(int64_t input, int64_t target, _Bool log_input, _Bool full, double eps, int32_t reduction) {
+static new_tensor py_poisson_nll_loss(tensor_handle input, tensor_handle target, _Bool log_input, _Bool full, double eps, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_poisson_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, log_input, full, eps, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_gaussian_nll_loss(int64_t input, int64_t target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, _Bool full, double eps, int32_t reduction) {
+static new_tensor py_gaussian_nll_loss(tensor_handle input, tensor_handle target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, _Bool full, double eps, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_gaussian_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)var, var_kind, var_i, var_f, full, eps, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_soft_margin_loss(int64_t input, int64_t target, int32_t reduction) {
+static new_tensor py_soft_margin_loss(tensor_handle input, tensor_handle target, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hinge_embedding_loss(int64_t input, int64_t target, double margin, int32_t reduction) {
+static new_tensor py_hinge_embedding_loss(tensor_handle input, tensor_handle target, double margin, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_hinge_embedding_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_margin_ranking_loss(int64_t input1, int64_t input2, int64_t target, double margin, int32_t reduction) {
+static new_tensor py_margin_ranking_loss(tensor_handle input1, tensor_handle input2, tensor_handle target, double margin, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_margin_ranking_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cosine_embedding_loss(int64_t input1, int64_t input2, int64_t target, double margin, int32_t reduction) {
+static new_tensor py_cosine_embedding_loss(tensor_handle input1, tensor_handle input2, tensor_handle target, double margin, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_cosine_embedding_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_triplet_margin_loss(int64_t anchor, int64_t positive, int64_t negative, double margin, double p, double eps, _Bool swap, int32_t reduction) {
+static new_tensor py_triplet_margin_loss(tensor_handle anchor, tensor_handle positive, tensor_handle negative, double margin, double p, double eps, _Bool swap, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_triplet_margin_loss((dt_tensor *)(intptr_t)anchor, (dt_tensor *)(intptr_t)positive, (dt_tensor *)(intptr_t)negative, margin, p, eps, swap, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multi_margin_loss(int64_t input, int64_t target, int64_t p, double margin, int64_t weight, int32_t reduction) {
+static new_tensor py_multi_margin_loss(tensor_handle input, tensor_handle target, int64_t p, double margin, optional_tensor weight, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_multi_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, p, margin, (dt_tensor *)(intptr_t)weight, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multilabel_margin_loss(int64_t input, int64_t target, int32_t reduction) {
+static new_tensor py_multilabel_margin_loss(tensor_handle input, tensor_handle target, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_multilabel_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multilabel_soft_margin_loss(int64_t input, int64_t target, int64_t weight, int32_t reduction) {
+static new_tensor py_multilabel_soft_margin_loss(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_multilabel_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nll_loss(int64_t input, int64_t target, int64_t weight, int64_t ignore_index, int32_t reduction) {
+static new_tensor py_nll_loss(tensor_handle input, tensor_handle target, optional_tensor weight, int64_t ignore_index, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ctc_loss(int64_t log_probs, int64_t targets, int64_t input_lengths, int64_t target_lengths, int64_t blank, int32_t reduction, _Bool zero_infinity) {
+static new_tensor py_ctc_loss(tensor_handle log_probs, tensor_handle targets, tensor_handle input_lengths, tensor_handle target_lengths, int64_t blank, int32_t reduction, _Bool zero_infinity) {
   dt_tensor *out = NULL;
   (void)!dt_ctc_loss((dt_tensor *)(intptr_t)log_probs, (dt_tensor *)(intptr_t)targets, (dt_tensor *)(intptr_t)input_lengths, (dt_tensor *)(intptr_t)target_lengths, blank, reduction, zero_infinity, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cross_entropy(int64_t input, int64_t target, int64_t weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
+static new_tensor py_cross_entropy(tensor_handle input, tensor_handle target, optional_tensor weight, int64_t ignore_index, int32_t reduction, double label_smoothing) {
   dt_tensor *out = NULL;
   (void)!dt_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, label_smoothing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linear_cross_entropy(int64_t input, int64_t linear_weight, int64_t target, int64_t linear_bias, int64_t weight, int32_t reduction, int32_t ignore_index_given, int64_t ignore_index, double label_smoothing) {
+static new_tensor py_linear_cross_entropy(tensor_handle input, tensor_handle linear_weight, tensor_handle target, optional_tensor linear_bias, optional_tensor weight, int32_t reduction, int32_t ignore_index_given, int64_t ignore_index, double label_smoothing) {
   dt_tensor *out = NULL;
   (void)!dt_linear_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)linear_weight, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)linear_bias, (dt_tensor *)(intptr_t)weight, reduction, ignore_index_given ? &ignore_index : NULL, label_smoothing, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_binary_cross_entropy(int64_t input, int64_t target, int64_t weight, int32_t reduction) {
+static new_tensor py_binary_cross_entropy(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_binary_cross_entropy((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_binary_cross_entropy_with_logits(int64_t input, int64_t target, int64_t weight, int32_t reduction, int64_t pos_weight) {
+static new_tensor py_binary_cross_entropy_with_logits(tensor_handle input, tensor_handle target, optional_tensor weight, int32_t reduction, optional_tensor pos_weight) {
   dt_tensor *out = NULL;
   (void)!dt_binary_cross_entropy_with_logits((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, (dt_tensor *)(intptr_t)pos_weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_forward(int64_t self, int64_t input, int64_t target) {
+static new_tensor py_module_forward(int64_t self, tensor_handle input, optional_tensor target) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward((dt_module *)(intptr_t)self, (dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
+static new_tensor py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward_inputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
   return (int64_t)(intptr_t)out;
@@ -3551,7 +3551,7 @@ static int64_t py_module_forward_outputs(int64_t self, const int64_t *inputs, in
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_module_generate(int64_t self, int64_t tokens, int64_t count, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
+static new_tensor py_module_generate(int64_t self, tensor_handle tokens, int64_t count, double temperature, int32_t top_k_given, int64_t top_k, int32_t top_p_given, double top_p, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_module_generate((dt_module *)(intptr_t)self, (dt_tensor *)(intptr_t)tokens, count, temperature, top_k_given ? &top_k : NULL, top_p_given ? &top_p : NULL, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
@@ -3656,11 +3656,11 @@ static int64_t py_module_new(const char *kind) {
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_module_register_parameter(int64_t self, const char *name, int64_t param) {
+static int32_t py_module_register_parameter(int64_t self, const char *name, tensor_handle param) {
   return dt_module_register_parameter((dt_module *)(intptr_t)self, name, (dt_tensor *)(intptr_t)param);
 }
 
-static int32_t py_module_register_buffer(int64_t self, const char *name, int64_t buffer) {
+static int32_t py_module_register_buffer(int64_t self, const char *name, tensor_handle buffer) {
   return dt_module_register_buffer((dt_module *)(intptr_t)self, name, (dt_tensor *)(intptr_t)buffer);
 }
 
@@ -3678,167 +3678,167 @@ static int32_t py_module_append(int64_t self, int64_t child) {
   return dt_module_append((dt_module *)(intptr_t)self, (dt_module *)(intptr_t)child);
 }
 
-static int64_t py_linear(int64_t input, int64_t weight, int64_t bias) {
+static new_tensor py_linear(tensor_handle input, tensor_handle weight, optional_tensor bias) {
   dt_tensor *out = NULL;
   (void)!dt_linear((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_linear_activation(int64_t input, int64_t weight, int64_t bias, int32_t activation) {
+static new_tensor py_linear_activation(tensor_handle input, tensor_handle weight, optional_tensor bias, int32_t activation) {
   dt_tensor *out = NULL;
   (void)!dt_linear_activation((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, activation, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_batch_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, _Bool training, double momentum, double eps) {
+static new_tensor py_batch_norm(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool training, double momentum, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_batch_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, training, momentum, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_batch_norm_relu(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, _Bool training, double momentum, double eps, int64_t addend, int32_t limit_given, double limit) {
+static new_tensor py_batch_norm_relu(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool training, double momentum, double eps, optional_tensor addend, int32_t limit_given, double limit) {
   dt_tensor *out = NULL;
   (void)!dt_batch_norm_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, training, momentum, eps, (dt_tensor *)(intptr_t)addend, limit_given ? &limit : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_layer_norm(int64_t input, const int64_t *normalized_shape, int64_t normalized_shape_n, int64_t weight, int64_t bias, double eps) {
+static new_tensor py_layer_norm(tensor_handle input, const int64_t *normalized_shape, int64_t normalized_shape_n, optional_tensor weight, optional_tensor bias, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_layer_norm((dt_tensor *)(intptr_t)input, normalized_shape, normalized_shape_n, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rms_norm(int64_t input, const int64_t *normalized_shape, int64_t normalized_shape_n, int64_t weight, int32_t eps_given, double eps) {
+static new_tensor py_rms_norm(tensor_handle input, const int64_t *normalized_shape, int64_t normalized_shape_n, optional_tensor weight, int32_t eps_given, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_rms_norm((dt_tensor *)(intptr_t)input, normalized_shape, normalized_shape_n, (dt_tensor *)(intptr_t)weight, eps_given ? &eps : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_group_norm(int64_t input, int64_t num_groups, int64_t weight, int64_t bias, double eps) {
+static new_tensor py_group_norm(tensor_handle input, int64_t num_groups, optional_tensor weight, optional_tensor bias, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_group_norm((dt_tensor *)(intptr_t)input, num_groups, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_instance_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, _Bool use_input_stats, double momentum, double eps) {
+static new_tensor py_instance_norm(tensor_handle input, optional_tensor running_mean, optional_tensor running_var, optional_tensor weight, optional_tensor bias, _Bool use_input_stats, double momentum, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_instance_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, use_input_stats, momentum, eps, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_local_response_norm(int64_t input, int64_t size, double alpha, double beta, double k) {
+static new_tensor py_local_response_norm(tensor_handle input, int64_t size, double alpha, double beta, double k) {
   dt_tensor *out = NULL;
   (void)!dt_local_response_norm((dt_tensor *)(intptr_t)input, size, alpha, beta, k, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_softmax(int64_t input, int64_t dim, int32_t dtype) {
+static new_tensor py_softmax(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_softmax((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_log_softmax(int64_t input, int64_t dim, int32_t dtype) {
+static new_tensor py_log_softmax(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_log_softmax((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dropout(int64_t input, double p, _Bool training) {
+static int64_t py_dropout(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout_(int64_t input, double p, _Bool training) {
+static int32_t py_dropout_(tensor_handle input, double p, _Bool training) {
   return dt_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout1d(int64_t input, double p, _Bool training) {
+static int64_t py_dropout1d(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout1d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout1d_(int64_t input, double p, _Bool training) {
+static int32_t py_dropout1d_(tensor_handle input, double p, _Bool training) {
   return dt_dropout1d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout2d(int64_t input, double p, _Bool training) {
+static int64_t py_dropout2d(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout2d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout2d_(int64_t input, double p, _Bool training) {
+static int32_t py_dropout2d_(tensor_handle input, double p, _Bool training) {
   return dt_dropout2d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_dropout3d(int64_t input, double p, _Bool training) {
+static int64_t py_dropout3d(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_dropout3d((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_dropout3d_(int64_t input, double p, _Bool training) {
+static int32_t py_dropout3d_(tensor_handle input, double p, _Bool training) {
   return dt_dropout3d_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_alpha_dropout(int64_t input, double p, _Bool training) {
+static int64_t py_alpha_dropout(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_alpha_dropout_(int64_t input, double p, _Bool training) {
+static int32_t py_alpha_dropout_(tensor_handle input, double p, _Bool training) {
   return dt_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_feature_alpha_dropout(int64_t input, double p, _Bool training) {
+static int64_t py_feature_alpha_dropout(tensor_handle input, double p, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_feature_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_feature_alpha_dropout_(int64_t input, double p, _Bool training) {
+static int32_t py_feature_alpha_dropout_(tensor_handle input, double p, _Bool training) {
   return dt_feature_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
 }
 
-static int64_t py_rrelu(int64_t input, double lower, double upper, _Bool training) {
+static new_tensor py_rrelu(tensor_handle input, double lower, double upper, _Bool training) {
   dt_tensor *out = NULL;
   (void)!dt_rrelu((dt_tensor *)(intptr_t)input, lower, upper, training, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_rrelu_(int64_t input, double lower, double upper, _Bool training) {
+static int32_t py_rrelu_(tensor_handle input, double lower, double upper, _Bool training) {
   return dt_rrelu_((dt_tensor *)(intptr_t)input, lower, upper, training);
 }
 
-static int64_t py_gumbel_softmax(int64_t logits, double tau, _Bool hard, double eps, int64_t dim) {
+static new_tensor py_gumbel_softmax(tensor_handle logits, double tau, _Bool hard, double eps, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_gumbel_softmax((dt_tensor *)(intptr_t)logits, tau, hard, eps, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse) {
+static new_tensor py_embedding(tensor_handle input, tensor_handle weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, _Bool sparse) {
   dt_tensor *out = NULL;
   (void)!dt_embedding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, padding_idx_given ? &padding_idx : NULL, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, sparse, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_embedding_bag(int64_t input, int64_t weight, int64_t offsets, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, int64_t per_sample_weights, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
+static new_tensor py_embedding_bag(tensor_handle input, tensor_handle weight, optional_tensor offsets, int32_t max_norm_given, double max_norm, double norm_type, _Bool scale_grad_by_freq, const char *mode, _Bool sparse, optional_tensor per_sample_weights, _Bool include_last_offset, int32_t padding_idx_given, int64_t padding_idx) {
   dt_tensor *out = NULL;
   (void)!dt_embedding_bag((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)offsets, max_norm_given ? &max_norm : NULL, norm_type, scale_grad_by_freq, mode, sparse, (dt_tensor *)(intptr_t)per_sample_weights, include_last_offset, padding_idx_given ? &padding_idx : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fake_quantize_per_tensor_affine(int64_t input, int64_t scale, int32_t scale_kind, int64_t scale_i, double scale_f, int64_t zero_point, int32_t zero_point_kind, int64_t zero_point_i, double zero_point_f, int64_t quant_min, int64_t quant_max) {
+static new_tensor py_fake_quantize_per_tensor_affine(tensor_handle input, int64_t scale, int32_t scale_kind, int64_t scale_i, double scale_f, int64_t zero_point, int32_t zero_point_kind, int64_t zero_point_i, double zero_point_f, int64_t quant_min, int64_t quant_max) {
   dt_tensor *out = NULL;
   (void)!dt_fake_quantize_per_tensor_affine((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)scale, scale_kind, scale_i, scale_f, (dt_tensor *)(intptr_t)zero_point, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fake_quantize_per_channel_affine(int64_t input, int64_t scale, int64_t zero_point, int64_t axis, int64_t quant_min, int64_t quant_max) {
+static new_tensor py_fake_quantize_per_channel_affine(tensor_handle input, tensor_handle scale, tensor_handle zero_point, int64_t axis, int64_t quant_min, int64_t quant_max) {
   dt_tensor *out = NULL;
   (void)!dt_fake_quantize_per_channel_affine((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)scale, (dt_tensor *)(intptr_t)zero_point, axis, quant_min, quant_max, &out);
   return (int64_t)(intptr_t)out;
@@ -3911,7 +3911,7 @@ static int64_t py_lr_scheduler_get_last_lr(int64_t self, double *out, int64_t ca
   return dt_lr_scheduler_get_last_lr((dt_lr_scheduler *)(intptr_t)self, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_clip_grad_norm_(const int64_t *params, int64_t params_n, double max_norm, double norm_type, _Bool error_if_nonfinite) {
+static new_tensor py_clip_grad_norm_(const int64_t *params, int64_t params_n, double max_norm, double norm_type, _Bool error_if_nonfinite) {
   dt_tensor *out = NULL;
   (void)!dt_clip_grad_norm_((dt_tensor *const *)params, params_n, max_norm, norm_type, error_if_nonfinite, &out);
   return (int64_t)(intptr_t)out;
@@ -3925,1089 +3925,1089 @@ static int32_t py_optimizer_update(const char *optimizer, const int64_t *params,
   return dt_optimizer_update(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first);
 }
 
-static int32_t py_optimizer_update_unless(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first, int64_t found_inf) {
+static int32_t py_optimizer_update_unless(const char *optimizer, const int64_t *params, int64_t params_n, const int64_t *grads, int64_t grads_n, const int64_t *states, int64_t states_n, int64_t lr, int32_t lr_kind, int64_t lr_i, double lr_f, const double *settings, int64_t settings_n, _Bool first, tensor_handle found_inf) {
   return dt_optimizer_update_unless(optimizer, (dt_tensor *const *)params, params_n, (dt_tensor *const *)grads, grads_n, (dt_tensor *const *)states, states_n, (dt_tensor *)(intptr_t)lr, lr_kind, lr_i, lr_f, settings, settings_n, first, (dt_tensor *)(intptr_t)found_inf);
 }
 
-static int64_t py_neg(int64_t input) {
+static new_tensor py_neg(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_neg((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_neg_(int64_t input) {
+static int32_t py_neg_(tensor_handle input) {
   return dt_neg_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_abs(int64_t input) {
+static new_tensor py_abs(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_abs((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_abs_(int64_t input) {
+static int32_t py_abs_(tensor_handle input) {
   return dt_abs_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sign(int64_t input) {
+static new_tensor py_sign(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sign((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sign_(int64_t input) {
+static int32_t py_sign_(tensor_handle input) {
   return dt_sign_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_floor(int64_t input) {
+static new_tensor py_floor(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_floor((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_floor_(int64_t input) {
+static int32_t py_floor_(tensor_handle input) {
   return dt_floor_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_ceil(int64_t input) {
+static new_tensor py_ceil(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ceil((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ceil_(int64_t input) {
+static int32_t py_ceil_(tensor_handle input) {
   return dt_ceil_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_round(int64_t input) {
+static new_tensor py_round(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_round((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_round_(int64_t input) {
+static int32_t py_round_(tensor_handle input) {
   return dt_round_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_trunc(int64_t input) {
+static new_tensor py_trunc(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_trunc((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_trunc_(int64_t input) {
+static int32_t py_trunc_(tensor_handle input) {
   return dt_trunc_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_exp(int64_t input) {
+static new_tensor py_exp(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_exp((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_exp_(int64_t input) {
+static int32_t py_exp_(tensor_handle input) {
   return dt_exp_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log(int64_t input) {
+static new_tensor py_log(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log_(int64_t input) {
+static int32_t py_log_(tensor_handle input) {
   return dt_log_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log1p(int64_t input) {
+static new_tensor py_log1p(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log1p((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log1p_(int64_t input) {
+static int32_t py_log1p_(tensor_handle input) {
   return dt_log1p_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sqrt(int64_t input) {
+static new_tensor py_sqrt(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sqrt((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sqrt_(int64_t input) {
+static int32_t py_sqrt_(tensor_handle input) {
   return dt_sqrt_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_rsqrt(int64_t input) {
+static new_tensor py_rsqrt(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_rsqrt((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_rsqrt_(int64_t input) {
+static int32_t py_rsqrt_(tensor_handle input) {
   return dt_rsqrt_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_square(int64_t input) {
+static new_tensor py_square(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_square((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_square_(int64_t input) {
+static int32_t py_square_(tensor_handle input) {
   return dt_square_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_reciprocal(int64_t input) {
+static new_tensor py_reciprocal(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_reciprocal((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_reciprocal_(int64_t input) {
+static int32_t py_reciprocal_(tensor_handle input) {
   return dt_reciprocal_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sin(int64_t input) {
+static new_tensor py_sin(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sin((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sin_(int64_t input) {
+static int32_t py_sin_(tensor_handle input) {
   return dt_sin_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_cos(int64_t input) {
+static new_tensor py_cos(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_cos((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cos_(int64_t input) {
+static int32_t py_cos_(tensor_handle input) {
   return dt_cos_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_tanh(int64_t input) {
+static new_tensor py_tanh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tanh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tanh_(int64_t input) {
+static int32_t py_tanh_(tensor_handle input) {
   return dt_tanh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_erf(int64_t input) {
+static new_tensor py_erf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_erf_(int64_t input) {
+static int32_t py_erf_(tensor_handle input) {
   return dt_erf_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sigmoid(int64_t input) {
+static new_tensor py_sigmoid(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sigmoid((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sigmoid_(int64_t input) {
+static int32_t py_sigmoid_(tensor_handle input) {
   return dt_sigmoid_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_relu(int64_t input) {
+static new_tensor py_relu(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_relu((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_relu_(int64_t input) {
+static int32_t py_relu_(tensor_handle input) {
   return dt_relu_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_leaky_relu(int64_t input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
+static new_tensor py_leaky_relu(tensor_handle input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
   dt_tensor *out = NULL;
   (void)!dt_leaky_relu((dt_tensor *)(intptr_t)input, negative_slope_kind, negative_slope_i, negative_slope_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_leaky_relu_(int64_t input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
+static int32_t py_leaky_relu_(tensor_handle input, int32_t negative_slope_kind, int64_t negative_slope_i, double negative_slope_f) {
   return dt_leaky_relu_((dt_tensor *)(intptr_t)input, negative_slope_kind, negative_slope_i, negative_slope_f);
 }
 
-static int64_t py_elu(int64_t input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_elu(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_elu((dt_tensor *)(intptr_t)input, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_elu_(int64_t input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_elu_(tensor_handle input, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_elu_((dt_tensor *)(intptr_t)input, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_softplus(int64_t input, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t threshold_kind, int64_t threshold_i, double threshold_f) {
+static new_tensor py_softplus(tensor_handle input, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t threshold_kind, int64_t threshold_i, double threshold_f) {
   dt_tensor *out = NULL;
   (void)!dt_softplus((dt_tensor *)(intptr_t)input, beta_kind, beta_i, beta_f, threshold_kind, threshold_i, threshold_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logsigmoid(int64_t input) {
+static new_tensor py_logsigmoid(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_logsigmoid((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_silu(int64_t input) {
+static new_tensor py_silu(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_silu((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_silu_(int64_t input) {
+static int32_t py_silu_(tensor_handle input) {
   return dt_silu_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_gelu(int64_t input, int32_t approximate) {
+static new_tensor py_gelu(tensor_handle input, int32_t approximate) {
   dt_tensor *out = NULL;
   (void)!dt_gelu((dt_tensor *)(intptr_t)input, approximate, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_clamp_min(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
+static new_tensor py_clamp_min(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
   dt_tensor *out = NULL;
   (void)!dt_clamp_min((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clamp_min_(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
+static int32_t py_clamp_min_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f) {
   return dt_clamp_min_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f);
 }
 
-static int64_t py_clamp_max(int64_t input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_clamp_max(tensor_handle input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_clamp_max((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clamp_max_(int64_t input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static int32_t py_clamp_max_(tensor_handle input, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   return dt_clamp_max_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
-static int64_t py_clamp(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_clamp(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_clamp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clamp_(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static int32_t py_clamp_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   return dt_clamp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
-static int64_t py_add(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_add(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_add((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_add_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_add_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_add_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_sub(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_sub(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_sub((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sub_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_sub_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_sub_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_rsub(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_rsub(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_rsub((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mul(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_mul(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_mul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_mul_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_mul_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_mul_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_true_divide(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_true_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_true_divide((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_true_divide_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_true_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_true_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_div(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static new_tensor py_div(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   dt_tensor *out = NULL;
   (void)!dt_div((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_div_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static int32_t py_div_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   return dt_div_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode);
 }
 
-static int64_t py_floor_divide(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_floor_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_floor_divide((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_floor_divide_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_floor_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_floor_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_remainder(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_remainder(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_remainder((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_remainder_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_remainder_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_remainder_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_pow(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static new_tensor py_pow(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   dt_tensor *out = NULL;
   (void)!dt_pow((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_pow_(int64_t input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static int32_t py_pow_(tensor_handle input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   return dt_pow_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f);
 }
 
-static int64_t py_maximum(int64_t input, int64_t other) {
+static new_tensor py_maximum(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_maximum((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_minimum(int64_t input, int64_t other) {
+static new_tensor py_minimum(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_minimum((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hardtanh(int64_t input, double min_val, double max_val) {
+static new_tensor py_hardtanh(tensor_handle input, double min_val, double max_val) {
   dt_tensor *out = NULL;
   (void)!dt_hardtanh((dt_tensor *)(intptr_t)input, min_val, max_val, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hardtanh_(int64_t input, double min_val, double max_val) {
+static int32_t py_hardtanh_(tensor_handle input, double min_val, double max_val) {
   return dt_hardtanh_((dt_tensor *)(intptr_t)input, min_val, max_val);
 }
 
-static int64_t py_relu6(int64_t input) {
+static new_tensor py_relu6(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_relu6((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_relu6_(int64_t input) {
+static int32_t py_relu6_(tensor_handle input) {
   return dt_relu6_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_hardsigmoid(int64_t input) {
+static new_tensor py_hardsigmoid(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_hardsigmoid((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hardsigmoid_(int64_t input) {
+static int32_t py_hardsigmoid_(tensor_handle input) {
   return dt_hardsigmoid_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_hardswish(int64_t input) {
+static new_tensor py_hardswish(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_hardswish((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hardswish_(int64_t input) {
+static int32_t py_hardswish_(tensor_handle input) {
   return dt_hardswish_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_hardshrink(int64_t input, int32_t lambd_kind, int64_t lambd_i, double lambd_f) {
+static new_tensor py_hardshrink(tensor_handle input, int32_t lambd_kind, int64_t lambd_i, double lambd_f) {
   dt_tensor *out = NULL;
   (void)!dt_hardshrink((dt_tensor *)(intptr_t)input, lambd_kind, lambd_i, lambd_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_softshrink(int64_t input, double lambd) {
+static new_tensor py_softshrink(tensor_handle input, double lambd) {
   dt_tensor *out = NULL;
   (void)!dt_softshrink((dt_tensor *)(intptr_t)input, lambd, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tanhshrink(int64_t input) {
+static new_tensor py_tanhshrink(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tanhshrink((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_threshold(int64_t input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_threshold(tensor_handle input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_threshold((dt_tensor *)(intptr_t)input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_threshold_(int64_t input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
+static int32_t py_threshold_(tensor_handle input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_threshold_((dt_tensor *)(intptr_t)input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f);
 }
 
-static int64_t py_softsign(int64_t input) {
+static new_tensor py_softsign(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_softsign((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_selu(int64_t input) {
+static new_tensor py_selu(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_selu((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_selu_(int64_t input) {
+static int32_t py_selu_(tensor_handle input) {
   return dt_selu_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_celu(int64_t input, double alpha) {
+static new_tensor py_celu(tensor_handle input, double alpha) {
   dt_tensor *out = NULL;
   (void)!dt_celu((dt_tensor *)(intptr_t)input, alpha, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_celu_(int64_t input, double alpha) {
+static int32_t py_celu_(tensor_handle input, double alpha) {
   return dt_celu_((dt_tensor *)(intptr_t)input, alpha);
 }
 
-static int64_t py_mish(int64_t input) {
+static new_tensor py_mish(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_mish((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_mish_(int64_t input) {
+static int32_t py_mish_(tensor_handle input) {
   return dt_mish_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_glu(int64_t input, int64_t dim) {
+static new_tensor py_glu(tensor_handle input, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_glu((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_prelu(int64_t input, int64_t weight) {
+static new_tensor py_prelu(tensor_handle input, tensor_handle weight) {
   dt_tensor *out = NULL;
   (void)!dt_prelu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_softmin(int64_t input, int64_t dim, int32_t dtype) {
+static new_tensor py_softmin(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_softmin((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_eq(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_eq(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_eq((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_eq_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_eq_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_eq_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_ne(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_ne(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_ne((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ne_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_ne_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_ne_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_lt(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_lt(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_lt((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lt_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_lt_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_lt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_le(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_le(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_le((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_le_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_le_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_le_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_gt(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_gt(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_gt((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_gt_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_gt_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_gt_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_ge(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_ge(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_ge((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ge_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_ge_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_ge_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_isnan(int64_t input) {
+static new_tensor py_isnan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isnan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isinf(int64_t input) {
+static new_tensor py_isinf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isinf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isfinite(int64_t input) {
+static new_tensor py_isfinite(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isfinite((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logical_not(int64_t input) {
+static new_tensor py_logical_not(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_logical_not((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_not_(int64_t input) {
+static int32_t py_logical_not_(tensor_handle input) {
   return dt_logical_not_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_logical_and(int64_t input, int64_t other) {
+static new_tensor py_logical_and(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_and((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_and_(int64_t input, int64_t other) {
+static int32_t py_logical_and_(tensor_handle input, tensor_handle other) {
   return dt_logical_and_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_logical_or(int64_t input, int64_t other) {
+static new_tensor py_logical_or(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_or((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_or_(int64_t input, int64_t other) {
+static int32_t py_logical_or_(tensor_handle input, tensor_handle other) {
   return dt_logical_or_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_logical_xor(int64_t input, int64_t other) {
+static new_tensor py_logical_xor(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logical_xor((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logical_xor_(int64_t input, int64_t other) {
+static int32_t py_logical_xor_(tensor_handle input, tensor_handle other) {
   return dt_logical_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_bitwise_and(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_and(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_and((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_and_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_bitwise_and_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_and_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_or(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_or(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_or((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_or_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_bitwise_or_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_or_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_xor(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_xor(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_xor((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_xor_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_bitwise_xor_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_xor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_left_shift(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_left_shift(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_left_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_left_shift_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_bitwise_left_shift_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_left_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_right_shift(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_bitwise_right_shift(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_right_shift((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bitwise_right_shift_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_bitwise_right_shift_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_bitwise_right_shift_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_bitwise_not(int64_t input) {
+static new_tensor py_bitwise_not(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bitwise_not((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_where(int64_t condition, int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_where(tensor_handle condition, int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_where((dt_tensor *)(intptr_t)condition, (dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_masked_fill(int64_t input, int64_t mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_masked_fill(tensor_handle input, tensor_handle mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_masked_fill((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_masked_fill_(int64_t input, int64_t mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+static int32_t py_masked_fill_(tensor_handle input, tensor_handle mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_masked_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
 }
 
-static int64_t py_tan(int64_t input) {
+static new_tensor py_tan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tan_(int64_t input) {
+static int32_t py_tan_(tensor_handle input) {
   return dt_tan_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_asin(int64_t input) {
+static new_tensor py_asin(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_asin((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_asin_(int64_t input) {
+static int32_t py_asin_(tensor_handle input) {
   return dt_asin_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_acos(int64_t input) {
+static new_tensor py_acos(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_acos((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_acos_(int64_t input) {
+static int32_t py_acos_(tensor_handle input) {
   return dt_acos_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_atan(int64_t input) {
+static new_tensor py_atan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_atan_(int64_t input) {
+static int32_t py_atan_(tensor_handle input) {
   return dt_atan_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sinh(int64_t input) {
+static new_tensor py_sinh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sinh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sinh_(int64_t input) {
+static int32_t py_sinh_(tensor_handle input) {
   return dt_sinh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_cosh(int64_t input) {
+static new_tensor py_cosh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_cosh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cosh_(int64_t input) {
+static int32_t py_cosh_(tensor_handle input) {
   return dt_cosh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_asinh(int64_t input) {
+static new_tensor py_asinh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_asinh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_asinh_(int64_t input) {
+static int32_t py_asinh_(tensor_handle input) {
   return dt_asinh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_acosh(int64_t input) {
+static new_tensor py_acosh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_acosh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_acosh_(int64_t input) {
+static int32_t py_acosh_(tensor_handle input) {
   return dt_acosh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_atanh(int64_t input) {
+static new_tensor py_atanh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atanh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_atanh_(int64_t input) {
+static int32_t py_atanh_(tensor_handle input) {
   return dt_atanh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_atan2(int64_t input, int64_t other) {
+static new_tensor py_atan2(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_atan2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_atan2_(int64_t input, int64_t other) {
+static int32_t py_atan2_(tensor_handle input, tensor_handle other) {
   return dt_atan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_hypot(int64_t input, int64_t other) {
+static new_tensor py_hypot(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_hypot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_hypot_(int64_t input, int64_t other) {
+static int32_t py_hypot_(tensor_handle input, tensor_handle other) {
   return dt_hypot_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_sinc(int64_t input) {
+static new_tensor py_sinc(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sinc((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sinc_(int64_t input) {
+static int32_t py_sinc_(tensor_handle input) {
   return dt_sinc_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_deg2rad(int64_t input) {
+static new_tensor py_deg2rad(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_deg2rad((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_deg2rad_(int64_t input) {
+static int32_t py_deg2rad_(tensor_handle input) {
   return dt_deg2rad_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_rad2deg(int64_t input) {
+static new_tensor py_rad2deg(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_rad2deg((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_rad2deg_(int64_t input) {
+static int32_t py_rad2deg_(tensor_handle input) {
   return dt_rad2deg_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_expm1(int64_t input) {
+static new_tensor py_expm1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_expm1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_expm1_(int64_t input) {
+static int32_t py_expm1_(tensor_handle input) {
   return dt_expm1_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_exp2(int64_t input) {
+static new_tensor py_exp2(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_exp2((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_exp2_(int64_t input) {
+static int32_t py_exp2_(tensor_handle input) {
   return dt_exp2_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log2(int64_t input) {
+static new_tensor py_log2(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log2((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log2_(int64_t input) {
+static int32_t py_log2_(tensor_handle input) {
   return dt_log2_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_log10(int64_t input) {
+static new_tensor py_log10(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log10((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_log10_(int64_t input) {
+static int32_t py_log10_(tensor_handle input) {
   return dt_log10_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_logit(int64_t input, int32_t eps_given, double eps) {
+static new_tensor py_logit(tensor_handle input, int32_t eps_given, double eps) {
   dt_tensor *out = NULL;
   (void)!dt_logit((dt_tensor *)(intptr_t)input, eps_given ? &eps : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_logit_(int64_t input, int32_t eps_given, double eps) {
+static int32_t py_logit_(tensor_handle input, int32_t eps_given, double eps) {
   return dt_logit_((dt_tensor *)(intptr_t)input, eps_given ? &eps : NULL);
 }
 
-static int64_t py_xlogy(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_xlogy(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_xlogy((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_xlogy_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_xlogy_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_xlogy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_logaddexp(int64_t input, int64_t other) {
+static new_tensor py_logaddexp(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logaddexp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logaddexp2(int64_t input, int64_t other) {
+static new_tensor py_logaddexp2(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_logaddexp2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_float_power(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static new_tensor py_float_power(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   dt_tensor *out = NULL;
   (void)!dt_float_power((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_float_power_(int64_t input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+static int32_t py_float_power_(tensor_handle input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
   return dt_float_power_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f);
 }
 
-static int64_t py_ldexp(int64_t input, int64_t other) {
+static new_tensor py_ldexp(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_ldexp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_ldexp_(int64_t input, int64_t other) {
+static int32_t py_ldexp_(tensor_handle input, tensor_handle other) {
   return dt_ldexp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_frac(int64_t input) {
+static new_tensor py_frac(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_frac((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_frac_(int64_t input) {
+static int32_t py_frac_(tensor_handle input) {
   return dt_frac_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_round_decimals(int64_t input, int64_t decimals) {
+static new_tensor py_round_decimals(tensor_handle input, int64_t decimals) {
   dt_tensor *out = NULL;
   (void)!dt_round_decimals((dt_tensor *)(intptr_t)input, decimals, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_round_decimals_(int64_t input, int64_t decimals) {
+static int32_t py_round_decimals_(tensor_handle input, int64_t decimals) {
   return dt_round_decimals_((dt_tensor *)(intptr_t)input, decimals);
 }
 
-static int64_t py_positive(int64_t input) {
+static int64_t py_positive(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_positive((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_signbit(int64_t input) {
+static new_tensor py_signbit(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_signbit((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_copysign(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_copysign(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_copysign((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_copysign_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_copysign_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_copysign_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_fmod(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_fmod(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_fmod((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fmod_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_fmod_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_fmod_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_gcd(int64_t input, int64_t other) {
+static new_tensor py_gcd(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_gcd((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_gcd_(int64_t input, int64_t other) {
+static int32_t py_gcd_(tensor_handle input, tensor_handle other) {
   return dt_gcd_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_lcm(int64_t input, int64_t other) {
+static new_tensor py_lcm(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_lcm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lcm_(int64_t input, int64_t other) {
+static int32_t py_lcm_(tensor_handle input, tensor_handle other) {
   return dt_lcm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_heaviside(int64_t input, int64_t values) {
+static new_tensor py_heaviside(tensor_handle input, tensor_handle values) {
   dt_tensor *out = NULL;
   (void)!dt_heaviside((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)values, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_heaviside_(int64_t input, int64_t values) {
+static int32_t py_heaviside_(tensor_handle input, tensor_handle values) {
   return dt_heaviside_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)values);
 }
 
-static int64_t py_fmax(int64_t input, int64_t other) {
+static new_tensor py_fmax(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_fmax((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fmin(int64_t input, int64_t other) {
+static new_tensor py_fmin(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_fmin((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nan_to_num(int64_t input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
+static new_tensor py_nan_to_num(tensor_handle input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
   dt_tensor *out = NULL;
   (void)!dt_nan_to_num((dt_tensor *)(intptr_t)input, nan_given ? &nan : NULL, posinf_given ? &posinf : NULL, neginf_given ? &neginf : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_nan_to_num_(int64_t input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
+static int32_t py_nan_to_num_(tensor_handle input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
   return dt_nan_to_num_((dt_tensor *)(intptr_t)input, nan_given ? &nan : NULL, posinf_given ? &posinf : NULL, neginf_given ? &neginf : NULL);
 }
 
-static int64_t py_isposinf(int64_t input) {
+static new_tensor py_isposinf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isposinf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isneginf(int64_t input) {
+static new_tensor py_isneginf(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isneginf((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isreal(int64_t input) {
+static new_tensor py_isreal(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_isreal((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_lerp(int64_t input, int64_t end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
+static new_tensor py_lerp(tensor_handle input, tensor_handle end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
   dt_tensor *out = NULL;
   (void)!dt_lerp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)end, (dt_tensor *)(intptr_t)weight, weight_kind, weight_i, weight_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lerp_(int64_t input, int64_t end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
+static int32_t py_lerp_(tensor_handle input, tensor_handle end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
   return dt_lerp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)end, (dt_tensor *)(intptr_t)weight, weight_kind, weight_i, weight_f);
 }
 
-static int64_t py_addcmul(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_addcmul(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_addcmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addcmul_(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static int32_t py_addcmul_(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_addcmul_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
-static int64_t py_addcdiv(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_addcdiv(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_addcdiv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_addcdiv_(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+static int32_t py_addcdiv_(tensor_handle input, tensor_handle tensor1, tensor_handle tensor2, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_addcdiv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
-static int64_t py_max_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static new_tensor py_max_pool1d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool1d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
+static int32_t py_max_pool1d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool1d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -5016,19 +5016,19 @@ static int32_t py_max_pool1d_with_indices(int64_t input, const int64_t *kernel_s
   return status;
 }
 
-static int64_t py_avg_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
+static new_tensor py_avg_pool1d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static new_tensor py_max_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
+static int32_t py_max_pool2d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -5037,19 +5037,19 @@ static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_s
   return status;
 }
 
-static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static new_tensor py_avg_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
+static new_tensor py_max_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_pool3d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
+static int32_t py_max_pool3d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, _Bool ceil_mode, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
@@ -5058,25 +5058,25 @@ static int32_t py_max_pool3d_with_indices(int64_t input, const int64_t *kernel_s
   return status;
 }
 
-static int64_t py_avg_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+static new_tensor py_avg_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, _Bool ceil_mode, _Bool count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_avg_pool1d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_avg_pool1d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_avg_pool1d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_max_pool1d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_max_pool1d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_max_pool1d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_adaptive_max_pool1d_with_indices(int64_t input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+static int32_t py_adaptive_max_pool1d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_adaptive_max_pool1d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
@@ -5085,31 +5085,31 @@ static int32_t py_adaptive_max_pool1d_with_indices(int64_t input, const int64_t 
   return status;
 }
 
-static int64_t py_lp_pool1d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static new_tensor py_lp_pool1d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool1d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_unpool1d(int64_t input, int64_t indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_max_unpool1d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_max_unpool1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_avg_pool2d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_avg_pool2d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_avg_pool2d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_max_pool2d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_max_pool2d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_max_pool2d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_adaptive_max_pool2d_with_indices(int64_t input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+static int32_t py_adaptive_max_pool2d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_adaptive_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
@@ -5118,31 +5118,31 @@ static int32_t py_adaptive_max_pool2d_with_indices(int64_t input, const int64_t 
   return status;
 }
 
-static int64_t py_lp_pool2d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static new_tensor py_lp_pool2d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool2d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_unpool2d(int64_t input, int64_t indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_max_unpool2d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_max_unpool2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_avg_pool3d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_avg_pool3d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_avg_pool3d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_adaptive_max_pool3d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_adaptive_max_pool3d(tensor_handle input, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_adaptive_max_pool3d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_adaptive_max_pool3d_with_indices(int64_t input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+static int32_t py_adaptive_max_pool3d_with_indices(tensor_handle input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_adaptive_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
@@ -5151,25 +5151,25 @@ static int32_t py_adaptive_max_pool3d_with_indices(int64_t input, const int64_t 
   return status;
 }
 
-static int64_t py_lp_pool3d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
+static new_tensor py_lp_pool3d(tensor_handle input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, _Bool ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_lp_pool3d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max_unpool3d(int64_t input, int64_t indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+static new_tensor py_max_unpool3d(tensor_handle input, tensor_handle indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
   dt_tensor *out = NULL;
   (void)!dt_max_unpool3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fractional_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples) {
+static new_tensor py_fractional_max_pool2d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples) {
   dt_tensor *out = NULL;
   (void)!dt_fractional_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fractional_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples, int64_t *out) {
+static int32_t py_fractional_max_pool2d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_fractional_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &values, &indices);
@@ -5178,13 +5178,13 @@ static int32_t py_fractional_max_pool2d_with_indices(int64_t input, const int64_
   return status;
 }
 
-static int64_t py_fractional_max_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples) {
+static new_tensor py_fractional_max_pool3d(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples) {
   dt_tensor *out = NULL;
   (void)!dt_fractional_max_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fractional_max_pool3d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, int64_t random_samples, int64_t *out) {
+static int32_t py_fractional_max_pool3d_with_indices(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *output_size, int64_t output_size_n, const double *output_ratio, int64_t output_ratio_n, optional_tensor random_samples, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_fractional_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(output_size, output_size_n), list_count(output_size_n), list_or_null(output_ratio, output_ratio_n), list_count(output_ratio_n), (dt_tensor *)(intptr_t)random_samples, &values, &indices);
@@ -5274,121 +5274,121 @@ static int32_t py_profiler_nvtx_mark(const char *name) {
   return dt_profiler_nvtx_mark(name);
 }
 
-static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_rand(size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randn(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_randn(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randn(size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randint(int64_t low, int64_t high, const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_randint(int64_t low, int64_t high, const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randint(low, high, size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randperm(int64_t n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
+static new_tensor py_randperm(int64_t n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_randperm(n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rand_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_rand_like(tensor_handle input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_rand_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randn_like(int64_t input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_randn_like(tensor_handle input, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_randn_like((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_randint_like(int64_t input, int64_t low, int64_t high, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
+static new_tensor py_randint_like(tensor_handle input, int64_t low, int64_t high, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, _Bool requires_grad, int32_t memory_format) {
   dt_tensor *out = NULL;
   (void)!dt_randint_like((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, memory_format, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bernoulli(int64_t input, int64_t generator) {
+static new_tensor py_bernoulli(tensor_handle input, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_bernoulli((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bernoulli_p(int64_t input, double p, int64_t generator) {
+static new_tensor py_bernoulli_p(tensor_handle input, double p, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_bernoulli_p((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_multinomial(int64_t input, int64_t num_samples, _Bool replacement, int64_t generator) {
+static new_tensor py_multinomial(tensor_handle input, int64_t num_samples, _Bool replacement, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_multinomial((dt_tensor *)(intptr_t)input, num_samples, replacement, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_poisson(int64_t input, int64_t generator) {
+static new_tensor py_poisson(tensor_handle input, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_poisson((dt_tensor *)(intptr_t)input, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_binomial(int64_t count, int64_t prob, int64_t generator) {
+static new_tensor py_binomial(tensor_handle count, tensor_handle prob, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_binomial((dt_tensor *)(intptr_t)count, (dt_tensor *)(intptr_t)prob, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_exponential_(int64_t input, double lambd, int64_t generator) {
+static int32_t py_exponential_(tensor_handle input, double lambd, int64_t generator) {
   return dt_exponential_((dt_tensor *)(intptr_t)input, lambd, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_geometric_(int64_t input, double p, int64_t generator) {
+static int32_t py_geometric_(tensor_handle input, double p, int64_t generator) {
   return dt_geometric_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_cauchy_(int64_t input, double median, double sigma, int64_t generator) {
+static int32_t py_cauchy_(tensor_handle input, double median, double sigma, int64_t generator) {
   return dt_cauchy_((dt_tensor *)(intptr_t)input, median, sigma, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_log_normal_(int64_t input, double mean, double std, int64_t generator) {
+static int32_t py_log_normal_(tensor_handle input, double mean, double std, int64_t generator) {
   return dt_log_normal_((dt_tensor *)(intptr_t)input, mean, std, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_uniform_(int64_t input, double low, double high, int64_t generator) {
+static int32_t py_uniform_(tensor_handle input, double low, double high, int64_t generator) {
   return dt_uniform_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_normal_(int64_t input, double mean, double std, int64_t generator) {
+static int32_t py_normal_(tensor_handle input, double mean, double std, int64_t generator) {
   return dt_normal_((dt_tensor *)(intptr_t)input, mean, std, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_bernoulli_(int64_t input, double p, int64_t generator) {
+static int32_t py_bernoulli_(tensor_handle input, double p, int64_t generator) {
   return dt_bernoulli_((dt_tensor *)(intptr_t)input, p, (dt_generator *)(intptr_t)generator);
 }
 
-static int64_t py_stochastic_round(int64_t input, int32_t dtype, int64_t generator) {
+static new_tensor py_stochastic_round(tensor_handle input, int32_t dtype, int64_t generator) {
   dt_tensor *out = NULL;
   (void)!dt_stochastic_round((dt_tensor *)(intptr_t)input, dtype, (dt_generator *)(intptr_t)generator, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_bernoulli_tensor_(int64_t input, int64_t probabilities, int64_t generator) {
+static int32_t py_bernoulli_tensor_(tensor_handle input, tensor_handle probabilities, int64_t generator) {
   return dt_bernoulli_tensor_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)probabilities, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_random_from_(int64_t input, int64_t low, int64_t generator) {
+static int32_t py_random_from_(tensor_handle input, int64_t low, int64_t generator) {
   return dt_random_from_((dt_tensor *)(intptr_t)input, low, (dt_generator *)(intptr_t)generator);
 }
 
-static int32_t py_random_(int64_t input, int64_t low, int64_t high, int64_t generator) {
+static int32_t py_random_(tensor_handle input, int64_t low, int64_t high, int64_t generator) {
   return dt_random_((dt_tensor *)(intptr_t)input, low, high, (dt_generator *)(intptr_t)generator);
 }
 
@@ -5434,17 +5434,17 @@ static int64_t py_generator_initial_seed(int64_t self) {
   return out;
 }
 
-static int64_t py_generator_get_state(int64_t self) {
+static new_tensor py_generator_get_state(int64_t self) {
   dt_tensor *out = NULL;
   (void)!dt_generator_get_state((dt_generator *)(intptr_t)self, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_generator_set_state(int64_t self, int64_t state) {
+static int32_t py_generator_set_state(int64_t self, tensor_handle state) {
   return dt_generator_set_state((dt_generator *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
 }
 
-static int32_t py_lstm(int64_t input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static int32_t py_lstm(tensor_handle input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   dt_tensor *c_n = 0;
@@ -5455,7 +5455,7 @@ static int32_t py_lstm(int64_t input, const int64_t *hx, int64_t hx_n, const int
   return status;
 }
 
-static int32_t py_lstm_packed(int64_t data, int64_t batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static int32_t py_lstm_packed(tensor_handle data, tensor_handle batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   dt_tensor *c_n = 0;
@@ -5466,7 +5466,7 @@ static int32_t py_lstm_packed(int64_t data, int64_t batch_sizes, const int64_t *
   return status;
 }
 
-static int32_t py_gru(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static int32_t py_gru(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_gru((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5475,7 +5475,7 @@ static int32_t py_gru(int64_t input, int64_t hx, const int64_t *params, int64_t 
   return status;
 }
 
-static int32_t py_gru_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static int32_t py_gru_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_gru_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5484,7 +5484,7 @@ static int32_t py_gru_packed(int64_t data, int64_t batch_sizes, int64_t hx, cons
   return status;
 }
 
-static int32_t py_rnn_tanh(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static int32_t py_rnn_tanh(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_tanh((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5493,7 +5493,7 @@ static int32_t py_rnn_tanh(int64_t input, int64_t hx, const int64_t *params, int
   return status;
 }
 
-static int32_t py_rnn_tanh_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static int32_t py_rnn_tanh_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_tanh_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5502,7 +5502,7 @@ static int32_t py_rnn_tanh_packed(int64_t data, int64_t batch_sizes, int64_t hx,
   return status;
 }
 
-static int32_t py_rnn_relu(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
+static int32_t py_rnn_relu(tensor_handle input, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, _Bool batch_first, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
@@ -5511,7 +5511,7 @@ static int32_t py_rnn_relu(int64_t input, int64_t hx, const int64_t *params, int
   return status;
 }
 
-static int32_t py_rnn_relu_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
+static int32_t py_rnn_relu_packed(tensor_handle data, tensor_handle batch_sizes, optional_tensor hx, const int64_t *params, int64_t params_n, _Bool has_biases, int64_t num_layers, double dropout, _Bool train, _Bool bidirectional, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *h_n = 0;
   const int32_t status = dt_rnn_relu_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
@@ -5520,7 +5520,7 @@ static int32_t py_rnn_relu_packed(int64_t data, int64_t batch_sizes, int64_t hx,
   return status;
 }
 
-static int32_t py_lstm_cell(int64_t input, const int64_t *hx, int64_t hx_n, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh, int64_t *out) {
+static int32_t py_lstm_cell(tensor_handle input, const int64_t *hx, int64_t hx_n, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh, int64_t *out) {
   dt_tensor *h = 0;
   dt_tensor *c = 0;
   const int32_t status = dt_lstm_cell((dt_tensor *)(intptr_t)input, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &h, &c);
@@ -5529,67 +5529,67 @@ static int32_t py_lstm_cell(int64_t input, const int64_t *hx, int64_t hx_n, int6
   return status;
 }
 
-static int64_t py_gru_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+static new_tensor py_gru_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
   dt_tensor *out = NULL;
   (void)!dt_gru_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rnn_tanh_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+static new_tensor py_rnn_tanh_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
   dt_tensor *out = NULL;
   (void)!dt_rnn_tanh_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rnn_relu_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+static new_tensor py_rnn_relu_cell(tensor_handle input, optional_tensor hx, tensor_handle w_ih, tensor_handle w_hh, optional_tensor b_ih, optional_tensor b_hh) {
   dt_tensor *out = NULL;
   (void)!dt_rnn_relu_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sum(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_sum(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_sum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_mean(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nansum(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_nansum(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_nansum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nanmean(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_nanmean(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_nanmean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_count_nonzero(int64_t input, const int64_t *dim, int64_t dim_n) {
+static new_tensor py_count_nonzero(tensor_handle input, const int64_t *dim, int64_t dim_n) {
   dt_tensor *out = NULL;
   (void)!dt_count_nonzero((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_prod(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim, int32_t dtype) {
+static new_tensor py_prod(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_prod((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_max(int64_t input) {
+static new_tensor py_max(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_max((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_max_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
+static int32_t py_max_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_max_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5598,13 +5598,13 @@ static int32_t py_max_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *ou
   return status;
 }
 
-static int64_t py_min(int64_t input) {
+static new_tensor py_min(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_min((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_min_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
+static int32_t py_min_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_min_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -5613,19 +5613,19 @@ static int32_t py_min_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *ou
   return status;
 }
 
-static int64_t py_amax(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_amax(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_amax((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_amin(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_amin(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_amin((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_aminmax(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim, int64_t *out) {
+static int32_t py_aminmax(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *min = 0;
   dt_tensor *max = 0;
   const int32_t status = dt_aminmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &min, &max);
@@ -5634,31 +5634,31 @@ static int32_t py_aminmax(int64_t input, int32_t dim_given, int64_t dim, _Bool k
   return status;
 }
 
-static int64_t py_argmax(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim) {
+static new_tensor py_argmax(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_argmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_argmin(int64_t input, int32_t dim_given, int64_t dim, _Bool keepdim) {
+static new_tensor py_argmin(tensor_handle input, int32_t dim_given, int64_t dim, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_argmin((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_var(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
+static new_tensor py_var(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_var((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_std(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
+static new_tensor py_std(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_std((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_var_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
+static int32_t py_var_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
   dt_tensor *var = 0;
   dt_tensor *mean = 0;
   const int32_t status = dt_var_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &var, &mean);
@@ -5667,7 +5667,7 @@ static int32_t py_var_mean(int64_t input, const int64_t *dim, int64_t dim_n, int
   return status;
 }
 
-static int32_t py_std_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
+static int32_t py_std_mean(tensor_handle input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, _Bool keepdim, int64_t *out) {
   dt_tensor *std = 0;
   dt_tensor *mean = 0;
   const int32_t status = dt_std_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &std, &mean);
@@ -5676,211 +5676,211 @@ static int32_t py_std_mean(int64_t input, const int64_t *dim, int64_t dim_n, int
   return status;
 }
 
-static int64_t py_cov(int64_t input, int64_t correction, int64_t fweights, int64_t aweights) {
+static new_tensor py_cov(tensor_handle input, int64_t correction, optional_tensor fweights, optional_tensor aweights) {
   dt_tensor *out = NULL;
   (void)!dt_cov((dt_tensor *)(intptr_t)input, correction, (dt_tensor *)(intptr_t)fweights, (dt_tensor *)(intptr_t)aweights, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_corrcoef(int64_t input) {
+static new_tensor py_corrcoef(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_corrcoef((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_norm(int64_t input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
+static new_tensor py_norm(tensor_handle input, int32_t p_kind, int64_t p_i, double p_f, const int64_t *dim, int64_t dim_n, _Bool keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_norm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_any(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_any(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_any((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_all(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_all(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_all((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_logsumexp(int64_t input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
+static new_tensor py_logsumexp(tensor_handle input, const int64_t *dim, int64_t dim_n, _Bool keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_logsumexp((dt_tensor *)(intptr_t)input, dim, dim_n, keepdim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cumsum(int64_t input, int64_t dim, int32_t dtype) {
+static new_tensor py_cumsum(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_cumsum((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cumsum_(int64_t input, int64_t dim, int32_t dtype) {
+static int32_t py_cumsum_(tensor_handle input, int64_t dim, int32_t dtype) {
   return dt_cumsum_((dt_tensor *)(intptr_t)input, dim, dtype);
 }
 
-static int64_t py_cumprod(int64_t input, int64_t dim, int32_t dtype) {
+static new_tensor py_cumprod(tensor_handle input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_cumprod((dt_tensor *)(intptr_t)input, dim, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cumprod_(int64_t input, int64_t dim, int32_t dtype) {
+static int32_t py_cumprod_(tensor_handle input, int64_t dim, int32_t dtype) {
   return dt_cumprod_((dt_tensor *)(intptr_t)input, dim, dtype);
 }
 
-static int64_t py_logcumsumexp(int64_t input, int64_t dim) {
+static new_tensor py_logcumsumexp(tensor_handle input, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_logcumsumexp((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diff(int64_t input, int64_t n, int64_t dim, int64_t prepend, int64_t append) {
+static new_tensor py_diff(tensor_handle input, int64_t n, int64_t dim, optional_tensor prepend, optional_tensor append) {
   dt_tensor *out = NULL;
   (void)!dt_diff((dt_tensor *)(intptr_t)input, n, dim, (dt_tensor *)(intptr_t)prepend, (dt_tensor *)(intptr_t)append, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_gradient(int64_t input, const double *spacing, int64_t spacing_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
+static int64_t py_gradient(tensor_handle input, const double *spacing, int64_t spacing_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
   dt_tensor_list *out = NULL;
   (void)!dt_gradient((dt_tensor *)(intptr_t)input, list_or_null(spacing, spacing_n), list_count(spacing_n), list_or_null(dim, dim_n), list_count(dim_n), edge_order, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_gradient_at(int64_t input, const int64_t *coordinates, int64_t coordinates_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
+static int64_t py_gradient_at(tensor_handle input, const int64_t *coordinates, int64_t coordinates_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
   dt_tensor_list *out = NULL;
   (void)!dt_gradient_at((dt_tensor *)(intptr_t)input, (dt_tensor *const *)coordinates, coordinates_n, list_or_null(dim, dim_n), list_count(dim_n), edge_order, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_trapezoid(int64_t y, int64_t x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+static new_tensor py_trapezoid(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_trapezoid((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cumulative_trapezoid(int64_t y, int64_t x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+static new_tensor py_cumulative_trapezoid(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_cumulative_trapezoid((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_equal(int64_t input, int64_t other) {
+static int32_t py_equal(tensor_handle input, tensor_handle other) {
   int32_t out = 0;
   return dt_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int64_t py_isclose(int64_t input, int64_t other, double rtol, double atol, _Bool equal_nan) {
+static new_tensor py_isclose(tensor_handle input, tensor_handle other, double rtol, double atol, _Bool equal_nan) {
   dt_tensor *out = NULL;
   (void)!dt_isclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_allclose(int64_t input, int64_t other, double rtol, double atol, _Bool equal_nan) {
+static int32_t py_allclose(tensor_handle input, tensor_handle other, double rtol, double atol, _Bool equal_nan) {
   int32_t out = 0;
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
 
-static int64_t py_pad(int64_t input, const int64_t *pad, int64_t pad_n, int32_t mode, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_pad(tensor_handle input, const int64_t *pad, int64_t pad_n, int32_t mode, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_pad((dt_tensor *)(intptr_t)input, pad, pad_n, mode, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_constant_pad_nd(int64_t input, const int64_t *pad, int64_t pad_n, int32_t value_kind, int64_t value_i, double value_f) {
+static new_tensor py_constant_pad_nd(tensor_handle input, const int64_t *pad, int64_t pad_n, int32_t value_kind, int64_t value_i, double value_f) {
   dt_tensor *out = NULL;
   (void)!dt_constant_pad_nd((dt_tensor *)(intptr_t)input, pad, pad_n, value_kind, value_i, value_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_roll(int64_t input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_roll(tensor_handle input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_roll((dt_tensor *)(intptr_t)input, shifts, shifts_n, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_rot90(int64_t input, int64_t k, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_rot90(tensor_handle input, int64_t k, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_rot90((dt_tensor *)(intptr_t)input, k, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fliplr(int64_t input) {
+static new_tensor py_fliplr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_fliplr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_flipud(int64_t input) {
+static new_tensor py_flipud(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_flipud((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tile(int64_t input, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_tile(tensor_handle input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_tile((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_repeat_interleave(int64_t input, int64_t repeats, int32_t repeats_kind, int64_t repeats_i, double repeats_f, int32_t dim_given, int64_t dim, int32_t output_size_given, int64_t output_size) {
+static new_tensor py_repeat_interleave(tensor_handle input, int64_t repeats, int32_t repeats_kind, int64_t repeats_i, double repeats_f, int32_t dim_given, int64_t dim, int32_t output_size_given, int64_t output_size) {
   dt_tensor *out = NULL;
   (void)!dt_repeat_interleave((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)repeats, repeats_kind, repeats_i, repeats_f, dim_given ? &dim : NULL, output_size_given ? &output_size : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diag(int64_t input, int64_t diagonal) {
+static new_tensor py_diag(tensor_handle input, int64_t diagonal) {
   dt_tensor *out = NULL;
   (void)!dt_diag((dt_tensor *)(intptr_t)input, diagonal, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diag_embed(int64_t input, int64_t offset, int64_t dim1, int64_t dim2) {
+static new_tensor py_diag_embed(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_diag_embed((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diagflat(int64_t input, int64_t offset) {
+static new_tensor py_diagflat(tensor_handle input, int64_t offset) {
   dt_tensor *out = NULL;
   (void)!dt_diagflat((dt_tensor *)(intptr_t)input, offset, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_block_diag(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_block_diag(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_block_diag((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hstack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_hstack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_hstack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_vstack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_vstack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_vstack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dstack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_dstack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_dstack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_column_stack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_column_stack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_column_stack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unravel_index(int64_t indices, const int64_t *shape, int64_t shape_n) {
+static int64_t py_unravel_index(tensor_handle indices, const int64_t *shape, int64_t shape_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_unravel_index((dt_tensor *)(intptr_t)indices, shape, shape_n, &out);
   return (int64_t)(intptr_t)out;
@@ -5892,79 +5892,79 @@ static int64_t py_cartesian_prod(const int64_t *tensors, int64_t tensors_n) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_combinations(int64_t input, int64_t r, _Bool with_replacement) {
+static new_tensor py_combinations(tensor_handle input, int64_t r, _Bool with_replacement) {
   dt_tensor *out = NULL;
   (void)!dt_combinations((dt_tensor *)(intptr_t)input, r, with_replacement, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tril_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
+static new_tensor py_tril_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
   (void)!dt_tril_indices(row, col, offset, dtype, device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_triu_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
+static new_tensor py_triu_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
   dt_tensor *out = NULL;
   (void)!dt_triu_indices(row, col, offset, dtype, device_type, device_index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_select_scatter(int64_t input, int64_t src, int64_t dim, int64_t index) {
+static new_tensor py_select_scatter(tensor_handle input, tensor_handle src, int64_t dim, int64_t index) {
   dt_tensor *out = NULL;
   (void)!dt_select_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, dim, index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_slice_scatter(int64_t input, int64_t src, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
+static new_tensor py_slice_scatter(tensor_handle input, tensor_handle src, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
   dt_tensor *out = NULL;
   (void)!dt_slice_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, dim, start_given ? &start : NULL, end_given ? &end : NULL, step, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diagonal_scatter(int64_t input, int64_t src, int64_t offset, int64_t dim1, int64_t dim2) {
+static new_tensor py_diagonal_scatter(tensor_handle input, tensor_handle src, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_diagonal_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_as_strided_scatter(int64_t input, int64_t src, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+static new_tensor py_as_strided_scatter(tensor_handle input, tensor_handle src, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
   dt_tensor *out = NULL;
   (void)!dt_as_strided_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_im2col(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+static new_tensor py_im2col(tensor_handle input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
   dt_tensor *out = NULL;
   (void)!dt_im2col((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, dilation, dilation_n, padding, padding_n, stride, stride_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_fold(int64_t input, const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+static new_tensor py_fold(tensor_handle input, const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
   dt_tensor *out = NULL;
   (void)!dt_fold((dt_tensor *)(intptr_t)input, output_size, output_size_n, kernel_size, kernel_size_n, dilation, dilation_n, padding, padding_n, stride, stride_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pixel_shuffle(int64_t input, int64_t upscale_factor) {
+static new_tensor py_pixel_shuffle(tensor_handle input, int64_t upscale_factor) {
   dt_tensor *out = NULL;
   (void)!dt_pixel_shuffle((dt_tensor *)(intptr_t)input, upscale_factor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_pixel_unshuffle(int64_t input, int64_t downscale_factor) {
+static new_tensor py_pixel_unshuffle(tensor_handle input, int64_t downscale_factor) {
   dt_tensor *out = NULL;
   (void)!dt_pixel_unshuffle((dt_tensor *)(intptr_t)input, downscale_factor, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_channel_shuffle(int64_t input, int64_t groups) {
+static new_tensor py_channel_shuffle(tensor_handle input, int64_t groups) {
   dt_tensor *out = NULL;
   (void)!dt_channel_shuffle((dt_tensor *)(intptr_t)input, groups, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sort(int64_t input, int64_t dim, _Bool descending, _Bool stable, int64_t *out) {
+static int32_t py_sort(tensor_handle input, int64_t dim, _Bool descending, _Bool stable, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_sort((dt_tensor *)(intptr_t)input, dim, descending, stable, &values, &indices);
@@ -5973,19 +5973,19 @@ static int32_t py_sort(int64_t input, int64_t dim, _Bool descending, _Bool stabl
   return status;
 }
 
-static int64_t py_argsort(int64_t input, int64_t dim, _Bool descending, _Bool stable) {
+static new_tensor py_argsort(tensor_handle input, int64_t dim, _Bool descending, _Bool stable) {
   dt_tensor *out = NULL;
   (void)!dt_argsort((dt_tensor *)(intptr_t)input, dim, descending, stable, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_msort(int64_t input) {
+static new_tensor py_msort(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_msort((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_topk(int64_t input, int64_t k, int64_t dim, _Bool largest, _Bool sorted, int64_t *out) {
+static int32_t py_topk(tensor_handle input, int64_t k, int64_t dim, _Bool largest, _Bool sorted, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_topk((dt_tensor *)(intptr_t)input, k, dim, largest, sorted, &values, &indices);
@@ -5994,7 +5994,7 @@ static int32_t py_topk(int64_t input, int64_t k, int64_t dim, _Bool largest, _Bo
   return status;
 }
 
-static int32_t py_kthvalue(int64_t input, int64_t k, int64_t dim, _Bool keepdim, int64_t *out) {
+static int32_t py_kthvalue(tensor_handle input, int64_t k, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_kthvalue((dt_tensor *)(intptr_t)input, k, dim, keepdim, &values, &indices);
@@ -6003,13 +6003,13 @@ static int32_t py_kthvalue(int64_t input, int64_t k, int64_t dim, _Bool keepdim,
   return status;
 }
 
-static int64_t py_median(int64_t input) {
+static new_tensor py_median(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_median((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_median_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
+static int32_t py_median_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_median_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -6018,13 +6018,13 @@ static int32_t py_median_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t 
   return status;
 }
 
-static int64_t py_nanmedian(int64_t input) {
+static new_tensor py_nanmedian(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_nanmedian((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_nanmedian_dim(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
+static int32_t py_nanmedian_dim(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_nanmedian_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -6033,7 +6033,7 @@ static int32_t py_nanmedian_dim(int64_t input, int64_t dim, _Bool keepdim, int64
   return status;
 }
 
-static int32_t py_mode(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) {
+static int32_t py_mode(tensor_handle input, int64_t dim, _Bool keepdim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_mode((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
@@ -6042,19 +6042,19 @@ static int32_t py_mode(int64_t input, int64_t dim, _Bool keepdim, int64_t *out) 
   return status;
 }
 
-static int64_t py_quantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
+static new_tensor py_quantile(tensor_handle input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
   dt_tensor *out = NULL;
   (void)!dt_quantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nanquantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
+static new_tensor py_nanquantile(tensor_handle input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, _Bool keepdim, const char *interpolation) {
   dt_tensor *out = NULL;
   (void)!dt_nanquantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_cummax(int64_t input, int64_t dim, int64_t *out) {
+static int32_t py_cummax(tensor_handle input, int64_t dim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_cummax((dt_tensor *)(intptr_t)input, dim, &values, &indices);
@@ -6063,7 +6063,7 @@ static int32_t py_cummax(int64_t input, int64_t dim, int64_t *out) {
   return status;
 }
 
-static int32_t py_cummin(int64_t input, int64_t dim, int64_t *out) {
+static int32_t py_cummin(tensor_handle input, int64_t dim, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
   const int32_t status = dt_cummin((dt_tensor *)(intptr_t)input, dim, &values, &indices);
@@ -6072,7 +6072,7 @@ static int32_t py_cummin(int64_t input, int64_t dim, int64_t *out) {
   return status;
 }
 
-static int32_t py_unique(int64_t input, _Bool sorted, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+static int32_t py_unique(tensor_handle input, _Bool sorted, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *inverse_indices = 0;
   dt_tensor *counts = 0;
@@ -6083,7 +6083,7 @@ static int32_t py_unique(int64_t input, _Bool sorted, _Bool return_inverse, _Boo
   return status;
 }
 
-static int32_t py_unique_consecutive(int64_t input, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+static int32_t py_unique_consecutive(tensor_handle input, _Bool return_inverse, _Bool return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
   dt_tensor *output = 0;
   dt_tensor *inverse_indices = 0;
   dt_tensor *counts = 0;
@@ -6094,37 +6094,37 @@ static int32_t py_unique_consecutive(int64_t input, _Bool return_inverse, _Bool 
   return status;
 }
 
-static int64_t py_searchsorted(int64_t sorted_sequence, int64_t input, int32_t input_kind, int64_t input_i, double input_f, _Bool out_int32, _Bool right, const char *side, int64_t sorter) {
+static new_tensor py_searchsorted(tensor_handle sorted_sequence, int64_t input, int32_t input_kind, int64_t input_i, double input_f, _Bool out_int32, _Bool right, const char *side, optional_tensor sorter) {
   dt_tensor *out = NULL;
   (void)!dt_searchsorted((dt_tensor *)(intptr_t)sorted_sequence, (dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, out_int32, right, side, (dt_tensor *)(intptr_t)sorter, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bucketize(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t boundaries, _Bool out_int32, _Bool right) {
+static new_tensor py_bucketize(int64_t input, int32_t input_kind, int64_t input_i, double input_f, tensor_handle boundaries, _Bool out_int32, _Bool right) {
   dt_tensor *out = NULL;
   (void)!dt_bucketize((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)boundaries, out_int32, right, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_isin(int64_t elements, int32_t elements_kind, int64_t elements_i, double elements_f, int64_t test_elements, int32_t test_elements_kind, int64_t test_elements_i, double test_elements_f, _Bool assume_unique, _Bool invert) {
+static new_tensor py_isin(int64_t elements, int32_t elements_kind, int64_t elements_i, double elements_f, int64_t test_elements, int32_t test_elements_kind, int64_t test_elements_i, double test_elements_f, _Bool assume_unique, _Bool invert) {
   dt_tensor *out = NULL;
   (void)!dt_isin((dt_tensor *)(intptr_t)elements, elements_kind, elements_i, elements_f, (dt_tensor *)(intptr_t)test_elements, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bincount(int64_t input, int64_t weights, int64_t minlength) {
+static new_tensor py_bincount(tensor_handle input, optional_tensor weights, int64_t minlength) {
   dt_tensor *out = NULL;
   (void)!dt_bincount((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weights, minlength, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_histc(int64_t input, int64_t bins, int32_t min_kind, int64_t min_i, double min_f, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_histc(tensor_handle input, int64_t bins, int32_t min_kind, int64_t min_i, double min_f, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_histc((dt_tensor *)(intptr_t)input, bins, min_kind, min_i, min_f, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_histogram(int64_t input, int64_t bins, int32_t bins_kind, int64_t bins_i, double bins_f, const double *range, int64_t range_n, int64_t weight, _Bool density, int64_t *out) {
+static int32_t py_histogram(tensor_handle input, int64_t bins, int32_t bins_kind, int64_t bins_i, double bins_f, const double *range, int64_t range_n, optional_tensor weight, _Bool density, int64_t *out) {
   dt_tensor *hist = 0;
   dt_tensor *bin_edges = 0;
   const int32_t status = dt_histogram((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)bins, bins_kind, bins_i, bins_f, list_or_null(range, range_n), list_count(range_n), (dt_tensor *)(intptr_t)weight, density, &hist, &bin_edges);
@@ -6133,301 +6133,301 @@ static int32_t py_histogram(int64_t input, int64_t bins, int32_t bins_kind, int6
   return status;
 }
 
-static int64_t py_erfc(int64_t input) {
+static new_tensor py_erfc(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erfc((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_erfc_(int64_t input) {
+static int32_t py_erfc_(tensor_handle input) {
   return dt_erfc_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_erfcx(int64_t input) {
+static new_tensor py_erfcx(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erfcx((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_erfinv(int64_t input) {
+static new_tensor py_erfinv(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_erfinv((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_erfinv_(int64_t input) {
+static int32_t py_erfinv_(tensor_handle input) {
   return dt_erfinv_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_ndtri(int64_t input) {
+static new_tensor py_ndtri(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ndtri((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ndtr(int64_t input) {
+static new_tensor py_ndtr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ndtr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_log_ndtr(int64_t input) {
+static new_tensor py_log_ndtr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_log_ndtr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_lgamma(int64_t input) {
+static new_tensor py_lgamma(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_lgamma((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_lgamma_(int64_t input) {
+static int32_t py_lgamma_(tensor_handle input) {
   return dt_lgamma_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_digamma(int64_t input) {
+static new_tensor py_digamma(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_digamma((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_digamma_(int64_t input) {
+static int32_t py_digamma_(tensor_handle input) {
   return dt_digamma_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_zeta(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_zeta(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_zeta((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_polygamma(int64_t n, int64_t input) {
+static new_tensor py_polygamma(int64_t n, tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_polygamma(n, (dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_polygamma_(int64_t input, int64_t n) {
+static int32_t py_polygamma_(tensor_handle input, int64_t n) {
   return dt_polygamma_((dt_tensor *)(intptr_t)input, n);
 }
 
-static int64_t py_mvlgamma(int64_t input, int64_t p) {
+static new_tensor py_mvlgamma(tensor_handle input, int64_t p) {
   dt_tensor *out = NULL;
   (void)!dt_mvlgamma((dt_tensor *)(intptr_t)input, p, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_mvlgamma_(int64_t input, int64_t p) {
+static int32_t py_mvlgamma_(tensor_handle input, int64_t p) {
   return dt_mvlgamma_((dt_tensor *)(intptr_t)input, p);
 }
 
-static int64_t py_i0(int64_t input) {
+static new_tensor py_i0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_i0_(int64_t input) {
+static int32_t py_i0_(tensor_handle input) {
   return dt_i0_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_i0e(int64_t input) {
+static new_tensor py_i0e(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i0e((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_i1(int64_t input) {
+static new_tensor py_i1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_i1e(int64_t input) {
+static new_tensor py_i1e(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_i1e((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_j0(int64_t input) {
+static new_tensor py_bessel_j0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_j0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_j1(int64_t input) {
+static new_tensor py_bessel_j1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_j1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_y0(int64_t input) {
+static new_tensor py_bessel_y0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_y0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_bessel_y1(int64_t input) {
+static new_tensor py_bessel_y1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_bessel_y1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_modified_bessel_k0(int64_t input) {
+static new_tensor py_modified_bessel_k0(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_modified_bessel_k0((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_modified_bessel_k1(int64_t input) {
+static new_tensor py_modified_bessel_k1(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_modified_bessel_k1((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scaled_modified_bessel_k0(int64_t x) {
+static new_tensor py_scaled_modified_bessel_k0(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_scaled_modified_bessel_k0((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_scaled_modified_bessel_k1(int64_t x) {
+static new_tensor py_scaled_modified_bessel_k1(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_scaled_modified_bessel_k1((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_spherical_bessel_j0(int64_t x) {
+static new_tensor py_spherical_bessel_j0(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_spherical_bessel_j0((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_airy_ai(int64_t x) {
+static new_tensor py_airy_ai(tensor_handle x) {
   dt_tensor *out = NULL;
   (void)!dt_airy_ai((dt_tensor *)(intptr_t)x, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_igamma(int64_t input, int64_t other) {
+static new_tensor py_igamma(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_igamma((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_igamma_(int64_t input, int64_t other) {
+static int32_t py_igamma_(tensor_handle input, tensor_handle other) {
   return dt_igamma_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_gammainc(int64_t input, int64_t other) {
+static new_tensor py_gammainc(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_gammainc((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_igammac(int64_t input, int64_t other) {
+static new_tensor py_igammac(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_igammac((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_igammac_(int64_t input, int64_t other) {
+static int32_t py_igammac_(tensor_handle input, tensor_handle other) {
   return dt_igammac_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_gammaincc(int64_t input, int64_t other) {
+static new_tensor py_gammaincc(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_gammaincc((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_t((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_u((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_v((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_chebyshev_polynomial_w((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_t(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_t((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_u(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_u((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_v(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_v((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_shifted_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_shifted_chebyshev_polynomial_w(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_shifted_chebyshev_polynomial_w((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hermite_polynomial_h(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_hermite_polynomial_h(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_hermite_polynomial_h((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hermite_polynomial_he(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_hermite_polynomial_he(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_hermite_polynomial_he((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_laguerre_polynomial_l(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_laguerre_polynomial_l(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_laguerre_polynomial_l((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_legendre_polynomial_p(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
+static new_tensor py_legendre_polynomial_p(int64_t x, int32_t x_kind, int64_t x_i, double x_f, int64_t n, int32_t n_kind, int64_t n_i, double n_f) {
   dt_tensor *out = NULL;
   (void)!dt_legendre_polynomial_p((dt_tensor *)(intptr_t)x, x_kind, x_i, x_f, (dt_tensor *)(intptr_t)n, n_kind, n_i, n_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_entr(int64_t input) {
+static new_tensor py_entr(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_entr((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_xlog1py(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_xlog1py(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_xlog1py((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_frexp(int64_t input, int64_t *out) {
+static int32_t py_frexp(tensor_handle input, int64_t *out) {
   dt_tensor *mantissa = 0;
   dt_tensor *exponent = 0;
   const int32_t status = dt_frexp((dt_tensor *)(intptr_t)input, &mantissa, &exponent);
@@ -6436,135 +6436,135 @@ static int32_t py_frexp(int64_t input, int64_t *out) {
   return status;
 }
 
-static int64_t py_nextafter(int64_t input, int64_t other) {
+static new_tensor py_nextafter(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_nextafter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_nextafter_(int64_t input, int64_t other) {
+static int32_t py_nextafter_(tensor_handle input, tensor_handle other) {
   return dt_nextafter_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_tensor_alias(int64_t input) {
+static int64_t py_tensor_alias(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tensor_alias((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_dim(int64_t input) {
+static int64_t py_tensor_dim(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_dim((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_size(int64_t input, int64_t dim) {
+static int64_t py_tensor_size(tensor_handle input, int64_t dim) {
   int64_t out = 0;
   if (dt_tensor_size((dt_tensor *)(intptr_t)input, dim, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_shape(int64_t input, int64_t *out, int64_t capacity) {
+static int64_t py_tensor_shape(tensor_handle input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
   return dt_tensor_shape((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_stride(int64_t input, int64_t *out, int64_t capacity) {
+static int64_t py_tensor_stride(tensor_handle input, int64_t *out, int64_t capacity) {
   int64_t count = 0;
   return dt_tensor_stride((dt_tensor *)(intptr_t)input, out, capacity, &count) ? -1 : count;
 }
 
-static int64_t py_tensor_numel(int64_t input) {
+static int64_t py_tensor_numel(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_numel((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_storage_offset(int64_t input) {
+static int64_t py_tensor_storage_offset(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_storage_offset((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_storage_nbytes(int64_t input) {
+static int64_t py_tensor_storage_nbytes(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_storage_nbytes((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int64_t py_tensor_element_size(int64_t input) {
+static int64_t py_tensor_element_size(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_element_size((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_dtype(int64_t input) {
+static int32_t py_tensor_dtype(tensor_handle input) {
   int32_t out = 0;
   (void)!dt_tensor_dtype((dt_tensor *)(intptr_t)input, &out);
   return out;
 }
 
-static int64_t py_tensor_device(int64_t input) {
+static int64_t py_tensor_device(tensor_handle input) {
   dt_device_type type = 0;
   int64_t index = 0;
   return dt_tensor_device((dt_tensor *)(intptr_t)input, &type, &index) ? 0 : (int64_t)type << 32 | (uint32_t)index;
 }
 
-static int32_t py_tensor_is_contiguous(int64_t input, int32_t memory_format) {
+static int32_t py_tensor_is_contiguous(tensor_handle input, int32_t memory_format) {
   int32_t out = 0;
   return dt_tensor_is_contiguous((dt_tensor *)(intptr_t)input, memory_format, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_data_ptr(int64_t input) {
+static int64_t py_tensor_data_ptr(tensor_handle input) {
   void *out = NULL;
   return dt_tensor_data_ptr((dt_tensor *)(intptr_t)input, &out) ? -1 : (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_is_set_to(int64_t input, int64_t other) {
+static int32_t py_tensor_is_set_to(tensor_handle input, tensor_handle other) {
   int32_t out = 0;
   return dt_tensor_is_set_to((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_is_same(int64_t input, int64_t other) {
+static int32_t py_tensor_is_same(tensor_handle input, tensor_handle other) {
   int32_t out = 0;
   return dt_tensor_is_same((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_base(int64_t input) {
+static int64_t py_tensor_base(tensor_handle input) {
   dt_tensor *out = NULL;
   if (dt_tensor_base((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_out_offer(int64_t place, const int64_t *inputs, int64_t inputs_n) {
+static int32_t py_out_offer(tensor_handle place, const int64_t *inputs, int64_t inputs_n) {
   int32_t out = 0;
   return dt_out_offer((dt_tensor *)(intptr_t)place, (dt_tensor *const *)inputs, inputs_n, &out) ? -1 : out;
 }
 
-static int64_t py_out_finish(int64_t place, int64_t made) {
+static int64_t py_out_finish(tensor_handle place, optional_tensor made) {
   dt_tensor *out = NULL;
   if (dt_out_finish((dt_tensor *)(intptr_t)place, (dt_tensor *)(intptr_t)made, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_version(int64_t input) {
+static int64_t py_tensor_version(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_version((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
   return out;
 }
 
-static int32_t py_tensor_item(int64_t input, py_scalar *out) {
+static int32_t py_tensor_item(tensor_handle input, py_scalar *out) {
   return dt_tensor_item((dt_tensor *)(intptr_t)input, &out->kind, &out->i, &out->f);
 }
 
-static int64_t py_tensor_to_string(int64_t input) {
+static int64_t py_tensor_to_string(tensor_handle input) {
   dt_bytes *out = NULL;
   (void)!dt_tensor_to_string((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -6574,46 +6574,46 @@ static int32_t py_set_print_options(int64_t precision, int64_t threshold, int64_
   return dt_set_print_options(precision, threshold, edge_items, line_width, sci_mode < 0 ? NULL : &sci_mode);
 }
 
-static int32_t py_tensor_requires_grad(int64_t input) {
+static int32_t py_tensor_requires_grad(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_requires_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int32_t py_tensor_requires_grad_(int64_t input, _Bool requires_grad) {
+static int32_t py_tensor_requires_grad_(tensor_handle input, _Bool requires_grad) {
   return dt_tensor_requires_grad_((dt_tensor *)(intptr_t)input, requires_grad);
 }
 
-static int32_t py_tensor_is_leaf(int64_t input) {
+static int32_t py_tensor_is_leaf(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_is_leaf((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_grad(int64_t input) {
+static int64_t py_tensor_grad(tensor_handle input) {
   dt_tensor *out = NULL;
   if (dt_tensor_grad((dt_tensor *)(intptr_t)input, &out)) return 1;
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_grad(int64_t input, int64_t grad) {
+static int32_t py_tensor_set_grad(tensor_handle input, optional_tensor grad) {
   return dt_tensor_set_grad((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)grad);
 }
 
-static int32_t py_tensor_retain_grad(int64_t input) {
+static int32_t py_tensor_retain_grad(tensor_handle input) {
   return dt_tensor_retain_grad((dt_tensor *)(intptr_t)input);
 }
 
-static int32_t py_tensor_retains_grad(int64_t input) {
+static int32_t py_tensor_retains_grad(tensor_handle input) {
   int32_t out = 0;
   return dt_tensor_retains_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
 }
 
-static int64_t py_tensor_node(int64_t input) {
+static int64_t py_tensor_node(tensor_handle input) {
   dt_node *out = NULL;
   (void)!dt_tensor_node((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_output_nr(int64_t input) {
+static int64_t py_tensor_output_nr(tensor_handle input) {
   int64_t out = 0;
   if (dt_tensor_output_nr((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
   if (out == INT64_MIN) dt_error_clear();
@@ -6651,19 +6651,19 @@ static int64_t py_node_next(int64_t self, int64_t index) {
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_grad_fn_name(int64_t input) {
+static int64_t py_tensor_grad_fn_name(tensor_handle input) {
   dt_bytes *out = NULL;
   (void)!dt_tensor_grad_fn_name((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_tensor_data(int64_t input) {
+static int64_t py_tensor_data(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_tensor_data((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_set_data(int64_t input, int64_t data) {
+static int32_t py_tensor_set_data(tensor_handle input, tensor_handle data) {
   return dt_tensor_set_data((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)data);
 }
 
@@ -6784,253 +6784,253 @@ static int32_t py_synchronize(int32_t device_type, int64_t device_index) {
   return dt_synchronize(device_type, device_index);
 }
 
-static int64_t py_view(int64_t input, const int64_t *size, int64_t size_n) {
+static int64_t py_view(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_view((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_detach(int64_t input) {
+static int64_t py_detach(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_detach((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_detach_(int64_t input) {
+static int32_t py_detach_(tensor_handle input) {
   return dt_detach_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_view_as(int64_t input, int64_t other) {
+static int64_t py_view_as(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_view_as((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_reshape(int64_t input, const int64_t *shape, int64_t shape_n) {
+static int64_t py_reshape(tensor_handle input, const int64_t *shape, int64_t shape_n) {
   dt_tensor *out = NULL;
   (void)!dt_reshape((dt_tensor *)(intptr_t)input, shape, shape_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_reshape_as(int64_t input, int64_t other) {
+static int64_t py_reshape_as(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_reshape_as((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_flatten(int64_t input, int64_t start_dim, int64_t end_dim) {
+static int64_t py_flatten(tensor_handle input, int64_t start_dim, int64_t end_dim) {
   dt_tensor *out = NULL;
   (void)!dt_flatten((dt_tensor *)(intptr_t)input, start_dim, end_dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unflatten(int64_t input, int64_t dim, const int64_t *sizes, int64_t sizes_n) {
+static int64_t py_unflatten(tensor_handle input, int64_t dim, const int64_t *sizes, int64_t sizes_n) {
   dt_tensor *out = NULL;
   (void)!dt_unflatten((dt_tensor *)(intptr_t)input, dim, sizes, sizes_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_transpose(int64_t input, int64_t dim0, int64_t dim1) {
+static int64_t py_transpose(tensor_handle input, int64_t dim0, int64_t dim1) {
   dt_tensor *out = NULL;
   (void)!dt_transpose((dt_tensor *)(intptr_t)input, dim0, dim1, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_transpose_(int64_t input, int64_t dim0, int64_t dim1) {
+static int32_t py_transpose_(tensor_handle input, int64_t dim0, int64_t dim1) {
   return dt_transpose_((dt_tensor *)(intptr_t)input, dim0, dim1);
 }
 
-static int64_t py_swapaxes(int64_t input, int64_t axis0, int64_t axis1) {
+static int64_t py_swapaxes(tensor_handle input, int64_t axis0, int64_t axis1) {
   dt_tensor *out = NULL;
   (void)!dt_swapaxes((dt_tensor *)(intptr_t)input, axis0, axis1, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_swapaxes_(int64_t input, int64_t axis0, int64_t axis1) {
+static int32_t py_swapaxes_(tensor_handle input, int64_t axis0, int64_t axis1) {
   return dt_swapaxes_((dt_tensor *)(intptr_t)input, axis0, axis1);
 }
 
-static int64_t py_permute(int64_t input, const int64_t *dims, int64_t dims_n) {
+static int64_t py_permute(tensor_handle input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_permute((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_movedim(int64_t input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
+static int64_t py_movedim(tensor_handle input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
   dt_tensor *out = NULL;
   (void)!dt_movedim((dt_tensor *)(intptr_t)input, source, source_n, destination, destination_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_t(int64_t input) {
+static int64_t py_t(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_t((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_t_(int64_t input) {
+static int32_t py_t_(tensor_handle input) {
   return dt_t_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_squeeze(int64_t input, const int64_t *dim, int64_t dim_n) {
+static int64_t py_squeeze(tensor_handle input, const int64_t *dim, int64_t dim_n) {
   dt_tensor *out = NULL;
   (void)!dt_squeeze((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_squeeze_(int64_t input, const int64_t *dim, int64_t dim_n) {
+static int32_t py_squeeze_(tensor_handle input, const int64_t *dim, int64_t dim_n) {
   return dt_squeeze_((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n));
 }
 
-static int64_t py_unsqueeze(int64_t input, int64_t dim) {
+static int64_t py_unsqueeze(tensor_handle input, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_unsqueeze((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_unsqueeze_(int64_t input, int64_t dim) {
+static int32_t py_unsqueeze_(tensor_handle input, int64_t dim) {
   return dt_unsqueeze_((dt_tensor *)(intptr_t)input, dim);
 }
 
-static int64_t py_expand(int64_t input, const int64_t *size, int64_t size_n) {
+static int64_t py_expand(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_expand((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_expand_as(int64_t input, int64_t other) {
+static int64_t py_expand_as(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_expand_as((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_broadcast_to(int64_t input, const int64_t *size, int64_t size_n) {
+static int64_t py_broadcast_to(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_broadcast_to((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_select(int64_t input, int64_t dim, int64_t index) {
+static int64_t py_select(tensor_handle input, int64_t dim, int64_t index) {
   dt_tensor *out = NULL;
   (void)!dt_select((dt_tensor *)(intptr_t)input, dim, index, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_narrow(int64_t input, int64_t dim, int64_t start, int64_t length) {
+static int64_t py_narrow(tensor_handle input, int64_t dim, int64_t start, int64_t length) {
   dt_tensor *out = NULL;
   (void)!dt_narrow((dt_tensor *)(intptr_t)input, dim, start, length, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_slice(int64_t input, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
+static int64_t py_slice(tensor_handle input, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
   dt_tensor *out = NULL;
   (void)!dt_slice((dt_tensor *)(intptr_t)input, dim, start_given ? &start : NULL, end_given ? &end : NULL, step, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_as_strided(int64_t input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+static int64_t py_as_strided(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
   dt_tensor *out = NULL;
   (void)!dt_as_strided((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_as_strided_(int64_t input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+static int32_t py_as_strided_(tensor_handle input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
   return dt_as_strided_((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL);
 }
 
-static int32_t py_resize_(int64_t input, const int64_t *size, int64_t size_n) {
+static int32_t py_resize_(tensor_handle input, const int64_t *size, int64_t size_n) {
   return dt_resize_((dt_tensor *)(intptr_t)input, size, size_n);
 }
 
-static int32_t py_resize_as_(int64_t input, int64_t the_template) {
+static int32_t py_resize_as_(tensor_handle input, tensor_handle the_template) {
   return dt_resize_as_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)the_template);
 }
 
-static int64_t py_view_dtype(int64_t input, int32_t dtype) {
+static new_tensor py_view_dtype(tensor_handle input, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_view_dtype((dt_tensor *)(intptr_t)input, dtype, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unfold(int64_t input, int64_t dimension, int64_t size, int64_t step) {
+static int64_t py_unfold(tensor_handle input, int64_t dimension, int64_t size, int64_t step) {
   dt_tensor *out = NULL;
   (void)!dt_unfold((dt_tensor *)(intptr_t)input, dimension, size, step, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_diagonal(int64_t input, int64_t offset, int64_t dim1, int64_t dim2) {
+static int64_t py_diagonal(tensor_handle input, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_diagonal((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_chunk(int64_t input, int64_t chunks, int64_t dim) {
+static int64_t py_chunk(tensor_handle input, int64_t chunks, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_chunk((dt_tensor *)(intptr_t)input, chunks, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split(int64_t input, int64_t split_size, int64_t dim) {
+static int64_t py_split(tensor_handle input, int64_t split_size, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split((dt_tensor *)(intptr_t)input, split_size, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split_with_sizes(int64_t input, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim) {
+static int64_t py_split_with_sizes(tensor_handle input, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split_with_sizes((dt_tensor *)(intptr_t)input, split_sizes, split_sizes_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split_sections(int64_t input, int64_t sections, int64_t dim) {
+static int64_t py_split_sections(tensor_handle input, int64_t sections, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split_sections((dt_tensor *)(intptr_t)input, sections, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_split_at(int64_t input, const int64_t *indices, int64_t indices_n, int64_t dim) {
+static int64_t py_split_at(tensor_handle input, const int64_t *indices, int64_t indices_n, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_split_at((dt_tensor *)(intptr_t)input, indices, indices_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_hsplit(int64_t input, int64_t sections) {
+static int64_t py_hsplit(tensor_handle input, int64_t sections) {
   dt_tensor_list *out = NULL;
   (void)!dt_hsplit((dt_tensor *)(intptr_t)input, sections, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_vsplit(int64_t input, int64_t sections) {
+static int64_t py_vsplit(tensor_handle input, int64_t sections) {
   dt_tensor_list *out = NULL;
   (void)!dt_vsplit((dt_tensor *)(intptr_t)input, sections, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_dsplit(int64_t input, int64_t sections) {
+static int64_t py_dsplit(tensor_handle input, int64_t sections) {
   dt_tensor_list *out = NULL;
   (void)!dt_dsplit((dt_tensor *)(intptr_t)input, sections, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_atleast_1d(int64_t input) {
+static int64_t py_atleast_1d(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atleast_1d((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_atleast_2d(int64_t input) {
+static int64_t py_atleast_2d(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atleast_2d((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_atleast_3d(int64_t input) {
+static int64_t py_atleast_3d(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_atleast_3d((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ravel(int64_t input) {
+static int64_t py_ravel(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_ravel((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
@@ -7048,319 +7048,319 @@ static int64_t py_meshgrid(const int64_t *tensors, int64_t tensors_n, const char
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_unbind(int64_t input, int64_t dim) {
+static int64_t py_unbind(tensor_handle input, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_unbind((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_cat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_cat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_cat((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_stack(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_stack(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_stack((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_repeat(int64_t input, const int64_t *repeats, int64_t repeats_n) {
+static new_tensor py_repeat(tensor_handle input, const int64_t *repeats, int64_t repeats_n) {
   dt_tensor *out = NULL;
   (void)!dt_repeat((dt_tensor *)(intptr_t)input, repeats, repeats_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_narrow_copy(int64_t input, int64_t dim, int64_t start, int64_t length) {
+static new_tensor py_narrow_copy(tensor_handle input, int64_t dim, int64_t start, int64_t length) {
   dt_tensor *out = NULL;
   (void)!dt_narrow_copy((dt_tensor *)(intptr_t)input, dim, start, length, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_sum_to_size(int64_t input, const int64_t *size, int64_t size_n) {
+static int64_t py_sum_to_size(tensor_handle input, const int64_t *size, int64_t size_n) {
   dt_tensor *out = NULL;
   (void)!dt_sum_to_size((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_flip(int64_t input, const int64_t *dims, int64_t dims_n) {
+static new_tensor py_flip(tensor_handle input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_flip((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
+static new_tensor py_interpolate(tensor_handle input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_interpolate_aligned(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, _Bool antialias) {
+static new_tensor py_interpolate_aligned(tensor_handle input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, _Bool antialias) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate_aligned((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, align_corners < 0 ? NULL : &align_corners, recompute_scale_factor < 0 ? NULL : &recompute_scale_factor, antialias, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_grid_sample(int64_t input, int64_t grid, const char *mode, const char *padding_mode, int32_t align_corners) {
+static new_tensor py_grid_sample(tensor_handle input, tensor_handle grid, const char *mode, const char *padding_mode, int32_t align_corners) {
   dt_tensor *out = NULL;
   (void)!dt_grid_sample((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)grid, mode, padding_mode, align_corners < 0 ? NULL : &align_corners, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_affine_grid(int64_t theta, const int64_t *size, int64_t size_n, int32_t align_corners) {
+static new_tensor py_affine_grid(tensor_handle theta, const int64_t *size, int64_t size_n, int32_t align_corners) {
   dt_tensor *out = NULL;
   (void)!dt_affine_grid((dt_tensor *)(intptr_t)theta, size, size_n, align_corners < 0 ? NULL : &align_corners, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_ger(int64_t input, int64_t vec2) {
+static new_tensor py_ger(tensor_handle input, tensor_handle vec2) {
   dt_tensor *out = NULL;
   (void)!dt_ger((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec2, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_absolute(int64_t input) {
+static new_tensor py_absolute(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_absolute((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_absolute_(int64_t input) {
+static int32_t py_absolute_(tensor_handle input) {
   return dt_absolute_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_negative(int64_t input) {
+static new_tensor py_negative(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_negative((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_negative_(int64_t input) {
+static int32_t py_negative_(tensor_handle input) {
   return dt_negative_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_sgn(int64_t input) {
+static new_tensor py_sgn(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_sgn((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_sgn_(int64_t input) {
+static int32_t py_sgn_(tensor_handle input) {
   return dt_sgn_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_fix(int64_t input) {
+static new_tensor py_fix(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_fix((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_fix_(int64_t input) {
+static int32_t py_fix_(tensor_handle input) {
   return dt_fix_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arcsin(int64_t input) {
+static new_tensor py_arcsin(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arcsin((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arcsin_(int64_t input) {
+static int32_t py_arcsin_(tensor_handle input) {
   return dt_arcsin_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arccos(int64_t input) {
+static new_tensor py_arccos(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arccos((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arccos_(int64_t input) {
+static int32_t py_arccos_(tensor_handle input) {
   return dt_arccos_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arctan(int64_t input) {
+static new_tensor py_arctan(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arctan((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arctan_(int64_t input) {
+static int32_t py_arctan_(tensor_handle input) {
   return dt_arctan_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arctan2(int64_t input, int64_t other) {
+static new_tensor py_arctan2(tensor_handle input, tensor_handle other) {
   dt_tensor *out = NULL;
   (void)!dt_arctan2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arctan2_(int64_t input, int64_t other) {
+static int32_t py_arctan2_(tensor_handle input, tensor_handle other) {
   return dt_arctan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
 }
 
-static int64_t py_arcsinh(int64_t input) {
+static new_tensor py_arcsinh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arcsinh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arcsinh_(int64_t input) {
+static int32_t py_arcsinh_(tensor_handle input) {
   return dt_arcsinh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arccosh(int64_t input) {
+static new_tensor py_arccosh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arccosh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arccosh_(int64_t input) {
+static int32_t py_arccosh_(tensor_handle input) {
   return dt_arccosh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_arctanh(int64_t input) {
+static new_tensor py_arctanh(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_arctanh((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_arctanh_(int64_t input) {
+static int32_t py_arctanh_(tensor_handle input) {
   return dt_arctanh_((dt_tensor *)(intptr_t)input);
 }
 
-static int64_t py_subtract(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static new_tensor py_subtract(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   dt_tensor *out = NULL;
   (void)!dt_subtract((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_subtract_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+static int32_t py_subtract_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_subtract_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
 }
 
-static int64_t py_multiply(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_multiply(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_multiply((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_multiply_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_multiply_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_multiply_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_divide(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static new_tensor py_divide(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   dt_tensor *out = NULL;
   (void)!dt_divide((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_divide_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+static int32_t py_divide_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
   return dt_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode);
 }
 
-static int64_t py_clip(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static new_tensor py_clip(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   dt_tensor *out = NULL;
   (void)!dt_clip((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_clip_(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+static int32_t py_clip_(tensor_handle input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
   return dt_clip_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
 }
 
-static int64_t py_greater(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_greater(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_greater((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_greater_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_greater_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_greater_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_greater_equal(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_greater_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_greater_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_greater_equal_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_greater_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_greater_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_less(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_less(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_less((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_less_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_less_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_less_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_less_equal(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_less_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_less_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_less_equal_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_less_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_less_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_not_equal(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static new_tensor py_not_equal(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_not_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_not_equal_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+static int32_t py_not_equal_(tensor_handle input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_not_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }
 
-static int64_t py_trapz(int64_t y, int64_t x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+static new_tensor py_trapz(tensor_handle y, optional_tensor x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_trapz((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_concat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_concat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_concat((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_concatenate(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+static new_tensor py_concatenate(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_concatenate((dt_tensor *const *)tensors, tensors_n, dim, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_swapdims(int64_t input, int64_t dim0, int64_t dim1) {
+static int64_t py_swapdims(tensor_handle input, int64_t dim0, int64_t dim1) {
   dt_tensor *out = NULL;
   (void)!dt_swapdims((dt_tensor *)(intptr_t)input, dim0, dim1, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_swapdims_(int64_t input, int64_t dim0, int64_t dim1) {
+static int32_t py_swapdims_(tensor_handle input, int64_t dim0, int64_t dim1) {
   return dt_swapdims_((dt_tensor *)(intptr_t)input, dim0, dim1);
 }
 
-static int64_t py_moveaxis(int64_t input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
+static int64_t py_moveaxis(tensor_handle input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
   dt_tensor *out = NULL;
   (void)!dt_moveaxis((dt_tensor *)(intptr_t)input, source, source_n, destination, destination_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_row_stack(const int64_t *tensors, int64_t tensors_n) {
+static new_tensor py_row_stack(const int64_t *tensors, int64_t tensors_n) {
   dt_tensor *out = NULL;
   (void)!dt_row_stack((dt_tensor *const *)tensors, tensors_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_argwhere(int64_t input) {
+static new_tensor py_argwhere(tensor_handle input) {
   dt_tensor *out = NULL;
   (void)!dt_argwhere((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "dumbtorch.h"
+#include "objects.h"
 
 /* ---- what cffi's calls take
  *
@@ -31,13 +32,13 @@ static int is_set(PyObject* x, const char* name) {
 }
 
 static int64_t int_of(PyObject* x) {
-  if (PyLong_CheckExact(x)) return PyLong_AsLongLong(x);
+  if (PyLong_CheckExact(x)) return int64_of(x);
   PyObject* const index = PyBool_Check(x) ? NULL : PyNumber_Index(x);
   if (!index) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "expected an int, not a bool");
     return -1;
   }
-  const int64_t value = PyLong_AsLongLong(index);
+  const int64_t value = int64_of(index);
   Py_DECREF(index);
   return value;
 }
@@ -50,6 +51,36 @@ static double float_of(PyObject* x) {
   return -1;
 }
 
+/* A tensor crosses as the object that it is: to ask it for its handle, as a number, and to make an
+ * object of a number would take longer than the rest of its way. */
+static const TensorFunctions* tensor_functions(void) {
+  static const TensorFunctions* functions = NULL;
+  if (!functions) functions = PyCapsule_Import(TENSOR_FUNCTIONS, 0);
+  return functions;
+}
+
+static int64_t tensor_of(PyObject* x) {
+  const TensorFunctions* const functions = tensor_functions();
+  if (!functions) return -1;
+  if (PyObject_TypeCheck(x, functions->type)) return (int64_t)(intptr_t)((TensorBase*)x)->handle;
+  PyErr_SetString(PyExc_TypeError, "expected a Tensor");
+  return -1;
+}
+
+static int64_t optional_tensor_of(PyObject* x) {
+  return x == Py_None ? 0 : tensor_of(x);
+}
+
+/* None if the call has failed. */
+static PyObject* tensor_from(int64_t handle) {
+  const TensorFunctions* const functions = tensor_functions();
+  if (!functions) return NULL;
+  if (!handle) Py_RETURN_NONE;
+  return functions->wrap((dt_tensor*)(intptr_t)handle);
+}
+
+typedef int64_t tensor_handle, optional_tensor, new_tensor;
+
 #undef _cffi_to_c__Bool
 #define _cffi_to_c__Bool bool_of
 #undef _cffi_to_c_double
@@ -61,10 +92,13 @@ static double float_of(PyObject* x) {
 #define _cffi_to_c_int(x, type) _cffi_to_c_##type(x)
 #define _cffi_to_c_int32_t _cffi_to_c_i32
 #define _cffi_to_c_int64_t int_of
+#define _cffi_to_c_tensor_handle tensor_of
+#define _cffi_to_c_optional_tensor optional_tensor_of
 #undef _cffi_from_c_int
 #define _cffi_from_c_int(x, type) _cffi_from_c_##type(x)
 #define _cffi_from_c_int32_t PyLong_FromLong
 #define _cffi_from_c_int64_t PyLong_FromLongLong
+#define _cffi_from_c_new_tensor tensor_from
 
 /* A number that comes out of a call. */
 typedef struct {
@@ -117,6 +151,13 @@ static int64_t list_count(int64_t n) {
   return n < 0 ? 0 : n;
 }
 
+/* Another handle of what one stands for. */
+static int64_t py_alias(int64_t handle) {
+  dt_tensor* out = NULL;
+  (void)!dt_tensor_alias((dt_tensor*)(intptr_t)handle, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 /* Fills out with the list's handles and releases the list. */
 static int32_t py_list_take(int64_t list, int64_t* out, int64_t n) {
   dt_tensor_list* const handle = (dt_tensor_list*)(intptr_t)list;
@@ -161,7 +202,7 @@ static int64_t py_from_blob(int64_t address, int64_t data_n, const int64_t* size
   return (int64_t)(intptr_t)out;
 }
 
-static int32_t py_tensor_read(int64_t tensor, void* data, int64_t data_n) {
+static int32_t py_tensor_read(tensor_handle tensor, void* data, int64_t data_n) {
   return dt_tensor_read((dt_tensor*)(intptr_t)tensor, data, data_n);
 }
 

@@ -36,6 +36,25 @@ static PyObject* operand_parts(PyObject* module, PyObject* x) {
   return put_number(out, 1, &operand);
 }
 
+/* A tuple of integers as it is; of one integer as many as there are dimensions. */
+static PyObject* int_list(PyObject* module, PyObject* const* args, Py_ssize_t n) {
+  (void)module;
+  if (n != 2) return PyErr_Format(PyExc_TypeError, "int_list: integers and a count");
+  PyObject* const x = args[0];
+  if (PyTuple_CheckExact(x) && PyTuple_Size(x) && PyLong_CheckExact(PyTuple_GetItem(x, 0))) {
+    Py_INCREF(x);
+    return x;
+  }
+  const Py_ssize_t count = PyLong_CheckExact(x) ? PyLong_AsSsize_t(args[1]) : 0;
+  if (count <= 0) return PyObject_CallFunctionObjArgs(general_ints, x, args[1], NULL);
+  PyObject* const out = PyTuple_New(count);
+  for (Py_ssize_t i = 0; out && i < count; i++) {
+    Py_INCREF(x);
+    PyTuple_SetItem(out, i, x);
+  }
+  return out;
+}
+
 static PyObject* same_shape(PyObject* module, PyObject* const* args, Py_ssize_t n) {
   (void)module;
   int64_t a[DT_TENSOR_MAX_DIMS], b[DT_TENSOR_MAX_DIMS], na = 0, nb = 0;

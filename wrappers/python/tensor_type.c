@@ -15,15 +15,7 @@
 
 #include "callback_type.h"
 #include "dumbtorch.h"
-
-typedef struct {
-  PyObject_HEAD dt_tensor* handle;
-  PyObject* weak_references;
-  PyObject* callbacks; /* a list of Callbacks: its hooks; NULL for most */
-  PyObject* grad;      /* what x.grad gave last; NULL for most */
-  PyObject* base;      /* of a view: what x._base gives, if the library agrees; or NULL */
-  PyObject* dict;      /* attributes that programs set; NULL for most */
-} TensorBase;
+#include "objects.h"
 
 /* An operand as the C API takes it. */
 typedef struct {
@@ -48,6 +40,7 @@ static PyObject* compute_for;     /* (out, function, args, options) -> what is t
 static PyObject* finish_out;      /* (out, function, results) -> out, with the results in it */
 static PyObject* general_scalar;  /* (x) -> what read_scalar gives of it */
 static PyObject* general_operand; /* (x) -> what read_operand gives of it */
+static PyObject* general_ints;    /* (x, count) -> what int_list gives of it */
 
 /* ---- objects and errors */
 
@@ -121,7 +114,7 @@ static void base_dealloc(PyObject* self) {
   Py_CLEAR(((TensorBase*)self)->base);
   Py_CLEAR(((TensorBase*)self)->dict);
   dt_tensor_release(handle_of(self));
-  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
   PyErr_Restore(error, value, traceback);
 }
@@ -328,9 +321,13 @@ static PyObject* adopt(PyObject* module, PyObject* args) {
 
 static PyObject* wrap(PyObject* module, PyObject* handle) {
   (void)module;
-  const long long bits = PyLong_AsLongLong(handle);
+  const int64_t bits = int64_of(handle);
   if (bits == -1 && PyErr_Occurred()) return NULL;
   return adopt_handle(tensor_type, (dt_tensor*)(intptr_t)bits);
+}
+
+static PyObject* wrap_handle(dt_tensor* handle) {
+  return adopt_handle(tensor_type, handle);
 }
 
 /* wrap_or(handle, tensor): what wrap makes of it, or the tensor where both are the same. Otherwise
@@ -339,7 +336,7 @@ static PyObject* wrap_or(PyObject* module, PyObject* const* args, Py_ssize_t n) 
   int32_t same = 0;
   dt_tensor* base = NULL;
   if (n != 2) return PyErr_Format(PyExc_TypeError, "wrap_or: a handle and a tensor");
-  const long long bits = PyLong_AsLongLong(args[0]);
+  const int64_t bits = int64_of(args[0]);
   if (bits == -1 && PyErr_Occurred()) return NULL;
   dt_tensor* const handle = (dt_tensor*)(intptr_t)bits;
   if (!handle || !PyObject_TypeCheck(args[1], base_type) ||
@@ -374,9 +371,9 @@ static PyObject* install(PyObject* module, PyObject* args) {
   PyObject* type;
   (void)module;
   if (tensor_type) return PyErr_Format(PyExc_RuntimeError, "install: called twice");
-  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
+  if (!PyArg_ParseTuple(args, "OOOOOOOOOOOOOO", &type, &size_type, &dtypes, &make_error, &fallback,
                         &methods, &device_at, &get_general, &put_general, &compute_for, &finish_out,
-                        &general_scalar, &general_operand))
+                        &general_scalar, &general_operand, &general_ints))
     return NULL;
   Py_INCREF(args); /* and with it all that is in it */
   tensor_type = (PyTypeObject*)type;
@@ -494,6 +491,7 @@ static PyMethodDef kFunctions[] = {
     {"read_scalar", scalar_parts, METH_O, "read_scalar(x): (kind, i, f) of a number."},
     {"read_operand", operand_parts, METH_O,
      "read_operand(x): (handle, kind, i, f) of a tensor or a number."},
+    {"int_list", FAST(int_list), "int_list(x, count): a list; one integer stands for `count`."},
     {"same_shape", FAST(same_shape), "same_shape(a, b): whether two tensors have the same sizes."},
     {"optimizer_step", FAST(optimizer_step),
      "optimizer_step(name, params, first, state, kept, settings, unless): see its file."},
@@ -527,6 +525,15 @@ static PyTypeObject* add_type(PyObject* module, const char* name, PyType_Spec* s
   return (PyTypeObject*)type;
 }
 
+static int add_functions(PyObject* module) {
+  static TensorFunctions functions = {NULL, wrap_handle};
+  functions.type = base_type;
+  PyObject* const capsule = PyCapsule_New(&functions, TENSOR_FUNCTIONS, NULL);
+  const int failed = !capsule || PyModule_AddObjectRef(module, "functions", capsule) < 0;
+  Py_XDECREF(capsule);
+  return failed;
+}
+
 PyMODINIT_FUNC PyInit__tensor_type(void) {
   if (base_type) {
     PyErr_SetString(PyExc_ImportError, "dumbtorch can be imported by one interpreter per process");
@@ -537,6 +544,6 @@ PyMODINIT_FUNC PyInit__tensor_type(void) {
   base_type = add_type(module, "TensorBase", &kSpec);
   callback_type = base_type ? add_type(module, "Callback", &kCallbackSpec) : NULL;
   memory_type = callback_type ? add_type(module, "Memory", &kMemorySpec) : NULL;
-  if (!memory_type) Py_CLEAR(module);
+  if (!memory_type || add_functions(module)) Py_CLEAR(module);
   return module;
 }

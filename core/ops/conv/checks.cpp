@@ -11,6 +11,13 @@ bool any_below(const Dims& values, int64_t least) {
   return false;
 }
 
+template <class Of>
+Dims each(int dims, const Of& of) {
+  Dims values;
+  for (int d = 0; d < dims; ++d) values.push_back(of(d));
+  return values;
+}
+
 // "8 x 9"
 std::string product_of(const Dims& sizes) {
   std::string s;
@@ -36,7 +43,7 @@ void check_settings(const ConvSettings& c) {
 }
 
 void check_groups(const Tensor& weight, int64_t groups) {
-  const int64_t first = weight.size(0);
+  const int64_t first = weight.sizes()[0];
   DT_CHECK(first >= groups, kRuntimeError, "Given groups=", groups,
            ", expected weight to be at least ", groups, " at dimension 0, but got weight of size ",
            weight.sizes(), " instead");
@@ -44,16 +51,16 @@ void check_groups(const Tensor& weight, int64_t groups) {
            ", expected weight to be divisible by ", groups,
            " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
   for (int d = 2; d < weight.ndim(); ++d) {
-    DT_CHECK(weight.size(d) > 0, kRuntimeError,
+    DT_CHECK(weight.sizes()[d] > 0, kRuntimeError,
              "kernel size should be greater than zero, but got weight of size ", weight.sizes());
   }
 }
 
 void check_channels(const Tensor& x, const Tensor& weight, int64_t channels, const char* setting,
                     int64_t value) {
-  DT_CHECK(x.size(1) == channels, kRuntimeError, "Given ", setting, "=", value, ", weight of size ",
-           weight.sizes(), ", expected input", x.sizes(), " to have ", channels,
-           " channels, but got ", x.size(1), " channels instead");
+  DT_CHECK(x.sizes()[1] == channels, kRuntimeError, "Given ", setting, "=", value,
+           ", weight of size ", weight.sizes(), ", expected input", x.sizes(), " to have ",
+           channels, " channels, but got ", x.sizes()[1], " channels instead");
 }
 
 void check_bias(const Tensor& bias, const Tensor& weight, int64_t outputs, const char* given) {
@@ -63,17 +70,18 @@ void check_bias(const Tensor& bias, const Tensor& weight, int64_t outputs, const
 }
 
 void check_window_fits(const Tensor& x, const Tensor& weight, const ConvSettings& c) {
-  Dims padded, window;
-  const bool has_images = x.size(0) > 0 && x.size(1) > 0;
+  const Dims &image = x.sizes(), &kernel = weight.sizes();
+  const auto padded = [&](int d) { return image[d + 2] + 2 * c.padding[d]; };
+  const auto window = [&](int d) { return c.extent(d, kernel[d + 2]); };
+  const bool has_images = image[0] > 0 && image[1] > 0;
   bool fits = true, empty = false;
   for (int d = 0; d < c.dims(); ++d) {
-    padded.push_back(x.size(d + 2) + 2 * c.padding[d]);
-    window.push_back(c.extent(d, weight.size(d + 2)));
-    fits &= padded[d] >= window[d];
-    empty |= has_images && x.size(d + 2) == 0;
+    fits &= padded(d) >= window(d);
+    empty |= has_images && image[d + 2] == 0;
   }
-  DT_CHECK(fits, kRuntimeError, "Calculated padded input size per channel: (", product_of(padded),
-           "). Kernel size: (", product_of(window),
+  DT_CHECK(fits, kRuntimeError, "Calculated padded input size per channel: (",
+           product_of(each(c.dims(), padded)), "). Kernel size: (",
+           product_of(each(c.dims(), window)),
            "). Kernel size can't be greater than actual input size");
   DT_CHECK(
       !empty, kRuntimeError,
@@ -125,8 +133,8 @@ void check_conv_ranks(const char* op, int dims, const Tensor& input, const Tenso
 void check_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvSettings& c) {
   check_settings(c);
   check_groups(weight, c.groups);
-  check_channels(x, weight, weight.size(1) * c.groups, "groups", c.groups);
-  check_bias(bias, weight, weight.size(0), "Given ");
+  check_channels(x, weight, weight.sizes()[1] * c.groups, "groups", c.groups);
+  check_bias(bias, weight, weight.sizes()[0], "Given ");
   check_window_fits(x, weight, c);
   DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented, "\"",
            c.dims() == 3 ? "compute_columns3d" : "slow_conv2d_cpu",

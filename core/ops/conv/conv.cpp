@@ -34,7 +34,6 @@ Depth depth_of(const Tensor& weight, const ConvSettings& c) {
 // [O, C, R, S] of [O, C, S], and [O, C * taps, R, S] of [O, C, taps, R, S].
 Tensor weight_of_images(const Tensor& weight, int dims) {
   if (dims == 1) return unsqueeze(weight, 2);
-  if (dims == 2) return weight;
   return reshape(weight,
                  {weight.size(0), weight.size(1) * weight.size(2), weight.size(3), weight.size(4)});
 }
@@ -42,8 +41,8 @@ Tensor weight_of_images(const Tensor& weight, int dims) {
 Tensor convolve_batch(const Tensor& x, const Tensor& weight, const Tensor& bias,
                       const ConvSettings& c) {
   const ConvGeometry geometry = geometry_of_images(weight, c);
+  if (c.dims() == 2) return convolve_images(x, weight, bias, geometry);
   const Tensor factors = weight_of_images(weight, c.dims());
-  if (c.dims() == 2) return convolve_images(x, factors, bias, geometry);
   if (c.dims() == 1) {
     const Tensor y = convolve_images(unsqueeze(contiguous(x), 2), factors, bias, geometry);
     return unsafe_view(y, {y.size(0), y.size(1), y.size(3)});
@@ -75,8 +74,8 @@ Dims transposed_sizes(const Tensor& x, const Tensor& weight, const ConvSettings&
 Tensor transpose_batch(const Tensor& x, const Tensor& weight, const ConvSettings& c,
                        const Dims& sizes) {
   const ConvGeometry geometry = geometry_of_images(weight, c);
+  if (c.dims() == 2) return spread_images(x, weight, sizes, geometry);
   const Tensor factors = weight_of_images(weight, c.dims());
-  if (c.dims() == 2) return spread_images(x, factors, sizes, geometry);
   if (c.dims() == 1) {
     const Dims image{sizes[0], sizes[1], 1, sizes[2]};
     return unsafe_view(spread_images(unsqueeze(contiguous(x), 2), factors, image, geometry), sizes);

@@ -81,6 +81,19 @@ Tensor image_of(const Tensor& rows, const Dims& sizes, bool channels_last) {
   return y;
 }
 
+Tensor run_convolution(const Tensor& x, const Tensor& weight, const Tensor& bias, const Dims& sizes,
+                       bool channels_last, const ConvGeometry& c) {
+  const Tensor y = empty_image(sizes, x, channels_last);
+  Conv2dCall call;
+  call.y = y;
+  call.x = x;
+  call.weight = weight;
+  call.bias = bias;
+  set_geometry(call, c);
+  run(op::conv2d, call);
+  return y;
+}
+
 // The convolution without a record. The result is channels-last if an operand is.
 Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvGeometry& c) {
   const Dims sizes = output_sizes(x.sizes(), weight.sizes(), c);
@@ -88,17 +101,10 @@ Tensor convolve(const Tensor& x, const Tensor& weight, const Tensor& bias, const
   const GradMode no_grad(false);
   if (is_product(x, x.sizes(), c))
     return image_of(linear(as_rows(x), as_rows(weight), bias), sizes, channels_last);
-  const bool turns = is_worth_channels_last(x, weight, sizes, c, false);
-  const Tensor y = empty_image(sizes, x, channels_last || turns);
-  const Tensor image = turned(x, turns), factors = turned(weight, turns);
-  Conv2dCall call;
-  call.y = y;
-  call.x = image;
-  call.weight = factors;
-  call.bias = bias;
-  set_geometry(call, c);
-  run(op::conv2d, call);
-  return turns ? contiguous(y) : y;
+  if (!is_worth_channels_last(x, weight, sizes, c, false))
+    return run_convolution(x, weight, bias, sizes, channels_last, c);
+  return contiguous(
+      run_convolution(as_channels_last(x), as_channels_last(weight), bias, sizes, true, c));
 }
 
 // Of constants it is a constant, too.
@@ -142,6 +148,18 @@ Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor&
                 });
 }
 
+Tensor run_spreading(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
+                     bool channels_last, const ConvGeometry& c) {
+  const Tensor gx = empty_image(input_sizes, g, channels_last);
+  Conv2dBackwardInputCall call;
+  call.gx = gx;
+  call.g = g;
+  call.weight = weight;
+  set_geometry(call, c);
+  run(op::conv2d_backward_input, call);
+  return gx;
+}
+
 // The transposed convolution without a record.
 Tensor spread(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
               const ConvGeometry& c) {
@@ -149,16 +167,10 @@ Tensor spread(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
   const GradMode no_grad(false);
   if (is_product(g, input_sizes, c))
     return image_of(matmul(as_rows(g), as_rows(weight)), input_sizes, channels_last);
-  const bool turns = is_worth_channels_last(g, weight, input_sizes, c, true);
-  const Tensor gx = empty_image(input_sizes, g, channels_last || turns);
-  const Tensor image = turned(g, turns), factors = turned(weight, turns);
-  Conv2dBackwardInputCall call;
-  call.gx = gx;
-  call.g = image;
-  call.weight = factors;
-  set_geometry(call, c);
-  run(op::conv2d_backward_input, call);
-  return turns ? contiguous(gx) : gx;
+  if (!is_worth_channels_last(g, weight, input_sizes, c, true))
+    return run_spreading(g, weight, input_sizes, channels_last, c);
+  return contiguous(
+      run_spreading(as_channels_last(g), as_channels_last(weight), input_sizes, true, c));
 }
 
 Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,

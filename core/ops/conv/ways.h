@@ -55,8 +55,8 @@ inline bool is_worth_channels_last(const Tensor& x, const Tensor& weight, const 
   return won > (transposed ? copied : 3 * copied);
 }
 
-inline Tensor turned(const Tensor& x, bool turns) {
-  return turns ? contiguous(x, MemoryFormat::kChannelsLast) : x;
+inline Tensor as_channels_last(const Tensor& x) {
+  return contiguous(x, MemoryFormat::kChannelsLast);
 }
 
 }  // namespace dt

@@ -67,6 +67,7 @@ std::tuple<Tensor, Tensor> max_pool_images(const Tensor& x, const Pooling& p) {
   call.x = x;
   set_window(call, p.window);
   run(op::max_pool2d, call);
+  if (!needs_graph(x)) return {y, indices};
   record("MaxPool2DWithIndicesBackward0", y, {x},
          [saved = Saved::input(indices), sizes = x.sizes(), p](BackwardCall& b) {
            const Tensor gx = max_pool_gradient(b.grad(), saved.get(b.node), sizes, p.window);

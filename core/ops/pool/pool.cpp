@@ -41,8 +41,7 @@ Pooling pooling_of_depth(const PoolSettings& p) {
   return q;
 }
 
-Dims pooled_sizes(const Tensor& x, const PoolSettings& p) {
-  const Pooling images = pooling_of_images(p);
+Dims pooled_sizes(const Tensor& x, const PoolSettings& p, const Pooling& images) {
   if (p.dims() == 1)
     return {x.size(0), x.size(1), images.window.output_size(1, x.size(2), p.ceil_mode)};
   if (p.dims() == 2) return images.output_sizes(x.sizes());
@@ -74,8 +73,8 @@ Tensor as_line(const Tensor& image) {
   return squeeze(image, {{2}});
 }
 
-std::tuple<Tensor, Tensor> max_pool_batch(const Tensor& x, const PoolSettings& p) {
-  const Pooling images = pooling_of_images(p);
+std::tuple<Tensor, Tensor> max_pool_batch(const Tensor& x, const PoolSettings& p,
+                                          const Pooling& images) {
   if (p.dims() == 2) return max_pool_images(x, images);
   if (p.dims() == 3) return max_pool_volumes(x, images, pooling_of_depth(p));
   const auto [values, indices] = max_pool_images(as_image(x), images);
@@ -86,8 +85,11 @@ std::tuple<Tensor, Tensor> max_pool(const char* op, const Tensor& input, const P
   check_pool_rank(op, p.dims(), input);
   const Tensor x = with_batch(input, p.dims());
   check_pool_window(p);
-  check_max_pool(x, pooled_sizes(x, p));
-  const auto [values, indices] = max_pool_batch(x, p);
+  const Pooling images = pooling_of_images(p);
+  check_max_pool(x, pooled_sizes(x, p, images));
+  auto results = max_pool_batch(x, p, images);
+  if (x.ndim() == input.ndim()) return results;
+  const auto& [values, indices] = results;
   return {as_input(values, input), as_input(indices, input)};
 }
 
@@ -97,8 +99,8 @@ Tensor avg_pool(const char* op, const Tensor& input, const PoolSettings& p, bool
   check_pool_divisor(divisor);
   const Tensor x = with_batch(input, p.dims());
   check_pool_window(p);
-  check_avg_pool(x, pooled_sizes(x, p));
   Pooling images = pooling_of_images(p);
+  check_avg_pool(x, pooled_sizes(x, p, images));
   images.count_include_pad = count_include_pad;
   images.divisor = divisor.value_or(0);
   if (p.dims() == 3) return as_input(avg_pool_volumes(x, images, pooling_of_depth(p)), input);

@@ -75,7 +75,7 @@ def test_what_python_owned_is_dropped_after_its_end(python):
 
         release = ctypes.cast(ctypes.CDLL(sys.argv[1]).dt_tensor_release, ctypes.c_void_p)
         x = dt.from_numpy(numpy.ones(3))
-        handle = lib.py_tensor_alias(x._h)
+        handle = lib.py_alias(x._h)
         at_exit = ctypes.CDLL(None).__cxa_atexit
         at_exit.argtypes = [ctypes.c_void_p] * 3
         assert handle and at_exit(release, handle, None) == 0

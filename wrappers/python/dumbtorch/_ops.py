@@ -4,7 +4,8 @@
 # ruff: noqa
 from . import _enums
 from ._complaints import BAD_ARGUMENTS, MISSING, complain, otherwise
-from ._native import ffi, lib
+from ._native import ffi
+from ._native.lib import *  # py_NAME: to look one up in `lib` takes a tenth of a short call
 from ._named_results import result_type
 from ._out import need_tuple
 from ._runtime import (
@@ -122,7 +123,7 @@ def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_linear(in_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_linear(in_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_linear, "Linear", "in_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in_features, out_features, bias, device, dtype)
     return Module.own(out)
@@ -154,7 +155,7 @@ def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_conv1d, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
     return Module.own(out)
@@ -186,7 +187,7 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_conv2d, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
     return Module.own(out)
@@ -218,7 +219,7 @@ def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_conv3d, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64 bias:bool padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype)
     return Module.own(out)
@@ -252,7 +253,7 @@ def nn_conv_transpose1d(in_channels, out_channels, kernel_size, *, stride=1, pad
         output_padding_c = int_list(output_padding, 1)
         dilation_c = int_list(dilation, 1)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_conv_transpose1d, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
     return Module.own(out)
@@ -286,7 +287,7 @@ def nn_conv_transpose2d(in_channels, out_channels, kernel_size, *, stride=1, pad
         output_padding_c = int_list(output_padding, 2)
         dilation_c = int_list(dilation, 2)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_conv_transpose2d, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
     return Module.own(out)
@@ -320,7 +321,7 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
         output_padding_c = int_list(output_padding, 3)
         dilation_c = int_list(dilation, 3)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_conv_transpose3d, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[1] stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 bias:bool dilation:i64[1] padding_mode:str device:device? dtype:dtype?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype)
     return Module.own(out)
@@ -348,7 +349,7 @@ def nn_batch_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_batch_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_batch_norm1d, "BatchNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
@@ -376,7 +377,7 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_batch_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_batch_norm2d, "BatchNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
@@ -404,7 +405,7 @@ def nn_batch_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_batch_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_batch_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_batch_norm3d, "BatchNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
@@ -431,7 +432,7 @@ def nn_instance_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_instance_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_instance_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_instance_norm1d, "InstanceNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
@@ -458,7 +459,7 @@ def nn_instance_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_instance_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_instance_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_instance_norm2d, "InstanceNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
@@ -485,7 +486,7 @@ def nn_instance_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=False, t
     try:
         momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_instance_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_instance_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_instance_norm3d, "InstanceNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:dtype?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype)
     return Module.own(out)
@@ -509,7 +510,7 @@ def nn_group_norm(num_groups, num_channels, *, eps=1e-05, affine=True, bias=True
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_group_norm(num_groups, num_channels, eps, affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_group_norm(num_groups, num_channels, eps, affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_group_norm, "GroupNorm", "num_groups:i64 num_channels:i64 eps:f64 affine:bool bias:bool device:device? dtype:dtype?", num_groups, num_channels, eps, affine, bias, device, dtype)
     return Module.own(out)
@@ -533,7 +534,7 @@ def nn_rms_norm(normalized_shape, *, eps=None, elementwise_affine=True, device=N
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_rms_norm, "RMSNorm", "normalized_shape:i64[1] eps:f64? elementwise_affine:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, device, dtype)
     return Module.own(out)
@@ -552,7 +553,7 @@ def nn_local_response_norm(size, *, alpha=0.0001, beta=0.75, k=1.0):
         The module.
     """
     try:
-        out = lib.py_nn_local_response_norm(size, alpha, beta, k)
+        out = py_nn_local_response_norm(size, alpha, beta, k)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_local_response_norm, "LocalResponseNorm", "size:i64 alpha:f64 beta:f64 k:f64", size, alpha, beta, k)
     return Module.own(out)
@@ -576,7 +577,7 @@ def nn_layer_norm(normalized_shape, *, eps=1e-05, elementwise_affine=True, bias=
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_layer_norm(normalized_shape_c, len(normalized_shape_c), eps, elementwise_affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_layer_norm(normalized_shape_c, len(normalized_shape_c), eps, elementwise_affine, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_layer_norm, "LayerNorm", "normalized_shape:i64[1] eps:f64 elementwise_affine:bool bias:bool device:device? dtype:dtype?", normalized_shape, eps, elementwise_affine, bias, device, dtype)
     return Module.own(out)
@@ -593,7 +594,7 @@ def nn_dropout(*, p=0.5, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_dropout(p, inplace)
+        out = py_nn_dropout(p, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_dropout, "Dropout", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
@@ -610,7 +611,7 @@ def nn_dropout1d(*, p=0.5, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_dropout1d(p, inplace)
+        out = py_nn_dropout1d(p, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_dropout1d, "Dropout1d", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
@@ -627,7 +628,7 @@ def nn_dropout2d(*, p=0.5, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_dropout2d(p, inplace)
+        out = py_nn_dropout2d(p, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_dropout2d, "Dropout2d", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
@@ -645,7 +646,7 @@ def nn_dropout3d(*, p=0.5, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_dropout3d(p, inplace)
+        out = py_nn_dropout3d(p, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_dropout3d, "Dropout3d", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
@@ -663,7 +664,7 @@ def nn_alpha_dropout(*, p=0.5, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_alpha_dropout(p, inplace)
+        out = py_nn_alpha_dropout(p, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_alpha_dropout, "AlphaDropout", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
@@ -680,7 +681,7 @@ def nn_feature_alpha_dropout(*, p=0.5, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_feature_alpha_dropout(p, inplace)
+        out = py_nn_feature_alpha_dropout(p, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_feature_alpha_dropout, "FeatureAlphaDropout", "p:f64 inplace:bool", p, inplace)
     return Module.own(out)
@@ -706,7 +707,7 @@ def nn_embedding(num_embeddings, embedding_dim, *, padding_idx=None, max_norm=No
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_embedding(num_embeddings, embedding_dim, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_embedding(num_embeddings, embedding_dim, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_embedding, "Embedding", "num_embeddings:i64 embedding_dim:i64 padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool device:device? dtype:dtype?", num_embeddings, embedding_dim, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, device, dtype)
     return Module.own(out)
@@ -734,7 +735,7 @@ def nn_embedding_bag(num_embeddings, embedding_dim, *, max_norm=None, norm_type=
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_embedding_bag(num_embeddings, embedding_dim, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_embedding_bag(num_embeddings, embedding_dim, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_embedding_bag, "EmbeddingBag", "num_embeddings:i64 embedding_dim:i64 max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool include_last_offset:bool padding_idx:i64? device:device? dtype:dtype?", num_embeddings, embedding_dim, max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset, padding_idx, device, dtype)
     return Module.own(out)
@@ -751,7 +752,7 @@ def nn_flatten(*, start_dim=1, end_dim=-1):
         The module.
     """
     try:
-        out = lib.py_nn_flatten(start_dim, end_dim)
+        out = py_nn_flatten(start_dim, end_dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_flatten, "Flatten", "start_dim:i64 end_dim:i64", start_dim, end_dim)
     return Module.own(out)
@@ -764,7 +765,7 @@ def nn_identity():
         The module.
     """
     try:
-        out = lib.py_nn_identity()
+        out = py_nn_identity()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_identity, "Identity", "")
     return Module.own(out)
@@ -781,7 +782,7 @@ def nn_cosine_similarity(*, dim=1, eps=1e-08):
         The module.
     """
     try:
-        out = lib.py_nn_cosine_similarity(dim, eps)
+        out = py_nn_cosine_similarity(dim, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_cosine_similarity, "CosineSimilarity", "dim:i64 eps:f64", dim, eps)
     return Module.own(out)
@@ -799,7 +800,7 @@ def nn_pairwise_distance(*, p=2.0, eps=1e-06, keepdim=False):
         The module.
     """
     try:
-        out = lib.py_nn_pairwise_distance(p, eps, keepdim)
+        out = py_nn_pairwise_distance(p, eps, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_pairwise_distance, "PairwiseDistance", "p:f64 eps:f64 keepdim:bool", p, eps, keepdim)
     return Module.own(out)
@@ -821,7 +822,7 @@ def nn_bilinear(in1_features, in2_features, out_features, *, bias=True, device=N
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_bilinear, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:dtype?", in1_features, in2_features, out_features, bias, device, dtype)
     return Module.own(out)
@@ -837,7 +838,7 @@ def nn_relu(*, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_relu(inplace)
+        out = py_nn_relu(inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_relu, "ReLU", "inplace:bool", inplace)
     return Module.own(out)
@@ -854,7 +855,7 @@ def nn_leaky_relu(*, negative_slope=0.01, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_leaky_relu(negative_slope, inplace)
+        out = py_nn_leaky_relu(negative_slope, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_leaky_relu, "LeakyReLU", "negative_slope:f64 inplace:bool", negative_slope, inplace)
     return Module.own(out)
@@ -871,7 +872,7 @@ def nn_elu(*, alpha=1.0, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_elu(alpha, inplace)
+        out = py_nn_elu(alpha, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_elu, "ELU", "alpha:f64 inplace:bool", alpha, inplace)
     return Module.own(out)
@@ -889,7 +890,7 @@ def nn_softplus(*, beta=1.0, threshold=20.0):
         The module.
     """
     try:
-        out = lib.py_nn_softplus(beta, threshold)
+        out = py_nn_softplus(beta, threshold)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_softplus, "Softplus", "beta:f64 threshold:f64", beta, threshold)
     return Module.own(out)
@@ -905,7 +906,7 @@ def nn_gelu(*, approximate='none'):
         The module.
     """
     try:
-        out = lib.py_nn_gelu(APPROXIMATE[approximate])
+        out = py_nn_gelu(APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_gelu, "GELU", "approximate:enum", approximate)
     return Module.own(out)
@@ -921,7 +922,7 @@ def nn_silu(*, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_silu(inplace)
+        out = py_nn_silu(inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_silu, "SiLU", "inplace:bool", inplace)
     return Module.own(out)
@@ -934,7 +935,7 @@ def nn_sigmoid():
         The module.
     """
     try:
-        out = lib.py_nn_sigmoid()
+        out = py_nn_sigmoid()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_sigmoid, "Sigmoid", "")
     return Module.own(out)
@@ -947,7 +948,7 @@ def nn_log_sigmoid():
         The module.
     """
     try:
-        out = lib.py_nn_log_sigmoid()
+        out = py_nn_log_sigmoid()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_log_sigmoid, "LogSigmoid", "")
     return Module.own(out)
@@ -960,7 +961,7 @@ def nn_tanh():
         The module.
     """
     try:
-        out = lib.py_nn_tanh()
+        out = py_nn_tanh()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_tanh, "Tanh", "")
     return Module.own(out)
@@ -978,7 +979,7 @@ def nn_hardtanh(*, min_val=-1.0, max_val=1.0, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_hardtanh(min_val, max_val, inplace)
+        out = py_nn_hardtanh(min_val, max_val, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_hardtanh, "Hardtanh", "min_val:f64 max_val:f64 inplace:bool", min_val, max_val, inplace)
     return Module.own(out)
@@ -994,7 +995,7 @@ def nn_re_lu6(*, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_re_lu6(inplace)
+        out = py_nn_re_lu6(inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_re_lu6, "ReLU6", "inplace:bool", inplace)
     return Module.own(out)
@@ -1010,7 +1011,7 @@ def nn_hardsigmoid(*, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_hardsigmoid(inplace)
+        out = py_nn_hardsigmoid(inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_hardsigmoid, "Hardsigmoid", "inplace:bool", inplace)
     return Module.own(out)
@@ -1026,7 +1027,7 @@ def nn_hardswish(*, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_hardswish(inplace)
+        out = py_nn_hardswish(inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_hardswish, "Hardswish", "inplace:bool", inplace)
     return Module.own(out)
@@ -1042,7 +1043,7 @@ def nn_hardshrink(*, lambd=0.5):
         The module.
     """
     try:
-        out = lib.py_nn_hardshrink(lambd)
+        out = py_nn_hardshrink(lambd)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_hardshrink, "Hardshrink", "lambd:f64", lambd)
     return Module.own(out)
@@ -1058,7 +1059,7 @@ def nn_softshrink(*, lambd=0.5):
         The module.
     """
     try:
-        out = lib.py_nn_softshrink(lambd)
+        out = py_nn_softshrink(lambd)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_softshrink, "Softshrink", "lambd:f64", lambd)
     return Module.own(out)
@@ -1071,7 +1072,7 @@ def nn_tanhshrink():
         The module.
     """
     try:
-        out = lib.py_nn_tanhshrink()
+        out = py_nn_tanhshrink()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_tanhshrink, "Tanhshrink", "")
     return Module.own(out)
@@ -1089,7 +1090,7 @@ def nn_threshold(threshold, value, *, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_threshold(threshold, value, inplace)
+        out = py_nn_threshold(threshold, value, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_threshold, "Threshold", "threshold:f64 value:f64 inplace:bool", threshold, value, inplace)
     return Module.own(out)
@@ -1102,7 +1103,7 @@ def nn_softsign():
         The module.
     """
     try:
-        out = lib.py_nn_softsign()
+        out = py_nn_softsign()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_softsign, "Softsign", "")
     return Module.own(out)
@@ -1118,7 +1119,7 @@ def nn_selu(*, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_selu(inplace)
+        out = py_nn_selu(inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_selu, "SELU", "inplace:bool", inplace)
     return Module.own(out)
@@ -1135,7 +1136,7 @@ def nn_celu(*, alpha=1.0, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_celu(alpha, inplace)
+        out = py_nn_celu(alpha, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_celu, "CELU", "alpha:f64 inplace:bool", alpha, inplace)
     return Module.own(out)
@@ -1151,7 +1152,7 @@ def nn_mish(*, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_mish(inplace)
+        out = py_nn_mish(inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_mish, "Mish", "inplace:bool", inplace)
     return Module.own(out)
@@ -1167,7 +1168,7 @@ def nn_glu(*, dim=-1):
         The module.
     """
     try:
-        out = lib.py_nn_glu(dim)
+        out = py_nn_glu(dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_glu, "GLU", "dim:i64", dim)
     return Module.own(out)
@@ -1187,7 +1188,7 @@ def nn_prelu(*, num_parameters=1, init=0.25, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_prelu(num_parameters, init, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_prelu(num_parameters, init, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_prelu, "PReLU", "num_parameters:i64 init:f64 device:device? dtype:dtype?", num_parameters, init, device, dtype)
     return Module.own(out)
@@ -1206,7 +1207,7 @@ def nn_rrelu(*, lower=0.125, upper=0.3333333333333333, inplace=False):
         The module.
     """
     try:
-        out = lib.py_nn_rrelu(lower, upper, inplace)
+        out = py_nn_rrelu(lower, upper, inplace)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_rrelu, "RReLU", "lower:f64 upper:f64 inplace:bool", lower, upper, inplace)
     return Module.own(out)
@@ -1222,7 +1223,7 @@ def nn_softmin(dim):
         The module.
     """
     try:
-        out = lib.py_nn_softmin(dim)
+        out = py_nn_softmin(dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_softmin, "Softmin", "dim:i64", dim)
     return Module.own(out)
@@ -1238,7 +1239,7 @@ def nn_softmax(dim):
         The module.
     """
     try:
-        out = lib.py_nn_softmax(dim)
+        out = py_nn_softmax(dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_softmax, "Softmax", "dim:i64", dim)
     return Module.own(out)
@@ -1251,7 +1252,7 @@ def nn_softmax2d():
         The module.
     """
     try:
-        out = lib.py_nn_softmax2d()
+        out = py_nn_softmax2d()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_softmax2d, "Softmax2d", "")
     return Module.own(out)
@@ -1267,7 +1268,7 @@ def nn_log_softmax(dim):
         The module.
     """
     try:
-        out = lib.py_nn_log_softmax(dim)
+        out = py_nn_log_softmax(dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_log_softmax, "LogSoftmax", "dim:i64", dim)
     return Module.own(out)
@@ -1299,7 +1300,7 @@ def nn_multihead_attention(embed_dim, num_heads, *, dropout=0.0, bias=True, add_
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_multihead_attention, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:dtype?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype)
     return Module.own(out)
@@ -1330,7 +1331,7 @@ def nn_transformer_encoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_transformer_encoder_layer, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
     return Module.own(out)
@@ -1361,7 +1362,7 @@ def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropou
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_transformer_decoder_layer, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
     return Module.own(out)
@@ -1395,7 +1396,7 @@ def nn_transformer(*, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_la
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_transformer, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:dtype?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype)
     return Module.own(out)
@@ -1411,7 +1412,7 @@ def nn_mse_loss(*, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_mse_loss(REDUCTION[reduction])
+        out = py_nn_mse_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_mse_loss, "MSELoss", "reduction:enum", reduction)
     return Module.own(out)
@@ -1427,7 +1428,7 @@ def nn_l1_loss(*, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_l1_loss(REDUCTION[reduction])
+        out = py_nn_l1_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_l1_loss, "L1Loss", "reduction:enum", reduction)
     return Module.own(out)
@@ -1445,7 +1446,7 @@ def nn_nll_loss(*, weight=None, ignore_index=-100, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_nll_loss(0 if weight is None else weight._h, ignore_index, REDUCTION[reduction])
+        out = py_nn_nll_loss(weight, ignore_index, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_nll_loss, "NLLLoss", "weight:tensor? ignore_index:i64 reduction:enum", weight, ignore_index, reduction)
     return Module.own(out)
@@ -1465,7 +1466,7 @@ def nn_cross_entropy_loss(*, weight=None, ignore_index=-100, reduction='mean', l
         The module.
     """
     try:
-        out = lib.py_nn_cross_entropy_loss(0 if weight is None else weight._h, ignore_index, REDUCTION[reduction], label_smoothing)
+        out = py_nn_cross_entropy_loss(weight, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_cross_entropy_loss, "CrossEntropyLoss", "weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", weight, ignore_index, reduction, label_smoothing)
     return Module.own(out)
@@ -1483,7 +1484,7 @@ def nn_bce_loss(*, weight=None, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_bce_loss(0 if weight is None else weight._h, REDUCTION[reduction])
+        out = py_nn_bce_loss(weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_bce_loss, "BCELoss", "weight:tensor? reduction:enum", weight, reduction)
     return Module.own(out)
@@ -1501,7 +1502,7 @@ def nn_bce_with_logits_loss(*, weight=None, reduction='mean', pos_weight=None):
         The module.
     """
     try:
-        out = lib.py_nn_bce_with_logits_loss(0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
+        out = py_nn_bce_with_logits_loss(weight, REDUCTION[reduction], pos_weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_bce_with_logits_loss, "BCEWithLogitsLoss", "weight:tensor? reduction:enum pos_weight:tensor?", weight, reduction, pos_weight)
     return Module.own(out)
@@ -1519,7 +1520,7 @@ def nn_smooth_l1_loss(*, reduction='mean', beta=1.0):
         The module.
     """
     try:
-        out = lib.py_nn_smooth_l1_loss(REDUCTION[reduction], beta)
+        out = py_nn_smooth_l1_loss(REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_smooth_l1_loss, "SmoothL1Loss", "reduction:enum beta:f64", reduction, beta)
     return Module.own(out)
@@ -1536,7 +1537,7 @@ def nn_huber_loss(*, reduction='mean', delta=1.0):
         The module.
     """
     try:
-        out = lib.py_nn_huber_loss(REDUCTION[reduction], delta)
+        out = py_nn_huber_loss(REDUCTION[reduction], delta)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_huber_loss, "HuberLoss", "reduction:enum delta:f64", reduction, delta)
     return Module.own(out)
@@ -1553,7 +1554,7 @@ def nn_kl_div_loss(*, reduction='mean', log_target=False):
         The module.
     """
     try:
-        out = lib.py_nn_kl_div_loss(DIVERGENCE_REDUCTION[reduction], log_target)
+        out = py_nn_kl_div_loss(DIVERGENCE_REDUCTION[reduction], log_target)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_kl_div_loss, "KLDivLoss", "reduction:enum log_target:bool", reduction, log_target)
     return Module.own(out)
@@ -1573,7 +1574,7 @@ def nn_poisson_nll_loss(*, log_input=True, full=False, eps=1e-08, reduction='mea
         The module.
     """
     try:
-        out = lib.py_nn_poisson_nll_loss(log_input, full, eps, REDUCTION[reduction])
+        out = py_nn_poisson_nll_loss(log_input, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_poisson_nll_loss, "PoissonNLLLoss", "log_input:bool full:bool eps:f64 reduction:enum", log_input, full, eps, reduction)
     return Module.own(out)
@@ -1592,7 +1593,7 @@ def nn_gaussian_nll_loss(*, full=False, eps=1e-06, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_gaussian_nll_loss(full, eps, REDUCTION[reduction])
+        out = py_nn_gaussian_nll_loss(full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_gaussian_nll_loss, "GaussianNLLLoss", "full:bool eps:f64 reduction:enum", full, eps, reduction)
     return Module.own(out)
@@ -1608,7 +1609,7 @@ def nn_soft_margin_loss(*, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_soft_margin_loss(REDUCTION[reduction])
+        out = py_nn_soft_margin_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_soft_margin_loss, "SoftMarginLoss", "reduction:enum", reduction)
     return Module.own(out)
@@ -1625,7 +1626,7 @@ def nn_hinge_embedding_loss(*, margin=1.0, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_hinge_embedding_loss(margin, REDUCTION[reduction])
+        out = py_nn_hinge_embedding_loss(margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_hinge_embedding_loss, "HingeEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction)
     return Module.own(out)
@@ -1643,7 +1644,7 @@ def nn_margin_ranking_loss(*, margin=0.0, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_margin_ranking_loss(margin, REDUCTION[reduction])
+        out = py_nn_margin_ranking_loss(margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_margin_ranking_loss, "MarginRankingLoss", "margin:f64 reduction:enum", margin, reduction)
     return Module.own(out)
@@ -1661,7 +1662,7 @@ def nn_cosine_embedding_loss(*, margin=0.0, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_cosine_embedding_loss(margin, REDUCTION[reduction])
+        out = py_nn_cosine_embedding_loss(margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_cosine_embedding_loss, "CosineEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction)
     return Module.own(out)
@@ -1681,7 +1682,7 @@ def nn_triplet_margin_loss(*, margin=1.0, p=2.0, eps=1e-06, swap=False, reductio
         The module.
     """
     try:
-        out = lib.py_nn_triplet_margin_loss(margin, p, eps, swap, REDUCTION[reduction])
+        out = py_nn_triplet_margin_loss(margin, p, eps, swap, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_triplet_margin_loss, "TripletMarginLoss", "margin:f64 p:f64 eps:f64 swap:bool reduction:enum", margin, p, eps, swap, reduction)
     return Module.own(out)
@@ -1701,7 +1702,7 @@ def nn_multi_margin_loss(*, p=1, margin=1.0, weight=None, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_multi_margin_loss(p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
+        out = py_nn_multi_margin_loss(p, margin, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_multi_margin_loss, "MultiMarginLoss", "p:i64 margin:f64 weight:tensor? reduction:enum", p, margin, weight, reduction)
     return Module.own(out)
@@ -1718,7 +1719,7 @@ def nn_multi_label_margin_loss(*, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_multi_label_margin_loss(REDUCTION[reduction])
+        out = py_nn_multi_label_margin_loss(REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_multi_label_margin_loss, "MultiLabelMarginLoss", "reduction:enum", reduction)
     return Module.own(out)
@@ -1735,7 +1736,7 @@ def nn_multi_label_soft_margin_loss(*, weight=None, reduction='mean'):
         The module.
     """
     try:
-        out = lib.py_nn_multi_label_soft_margin_loss(0 if weight is None else weight._h, REDUCTION[reduction])
+        out = py_nn_multi_label_soft_margin_loss(weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_multi_label_soft_margin_loss, "MultiLabelSoftMarginLoss", "weight:tensor? reduction:enum", weight, reduction)
     return Module.own(out)
@@ -1754,7 +1755,7 @@ def nn_ctc_loss(*, blank=0, reduction='mean', zero_infinity=False):
         The module.
     """
     try:
-        out = lib.py_nn_ctc_loss(blank, REDUCTION[reduction], zero_infinity)
+        out = py_nn_ctc_loss(blank, REDUCTION[reduction], zero_infinity)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_ctc_loss, "CTCLoss", "blank:i64 reduction:enum zero_infinity:bool", blank, reduction, zero_infinity)
     return Module.own(out)
@@ -1779,7 +1780,7 @@ def nn_max_pool1d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         stride_c, stride_c_n = optional_ints(stride, 1)
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
-        out = lib.py_nn_max_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+        out = py_nn_max_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_max_pool1d, "MaxPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode)
     return Module.own(out)
@@ -1804,7 +1805,7 @@ def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         stride_c, stride_c_n = optional_ints(stride, 2)
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
-        out = lib.py_nn_max_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+        out = py_nn_max_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_max_pool2d, "MaxPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode)
     return Module.own(out)
@@ -1829,7 +1830,7 @@ def nn_max_pool3d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
         stride_c, stride_c_n = optional_ints(stride, 3)
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
-        out = lib.py_nn_max_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+        out = py_nn_max_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_max_pool3d, "MaxPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode)
     return Module.own(out)
@@ -1851,7 +1852,7 @@ def nn_max_unpool1d(kernel_size, *, stride=None, padding=0):
         kernel_size_c = int_list(kernel_size, 1)
         stride_c, stride_c_n = optional_ints(stride, 1)
         padding_c = int_list(padding, 1)
-        out = lib.py_nn_max_unpool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
+        out = py_nn_max_unpool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_max_unpool1d, "MaxUnpool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding)
     return Module.own(out)
@@ -1873,7 +1874,7 @@ def nn_max_unpool2d(kernel_size, *, stride=None, padding=0):
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
         padding_c = int_list(padding, 2)
-        out = lib.py_nn_max_unpool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
+        out = py_nn_max_unpool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_max_unpool2d, "MaxUnpool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding)
     return Module.own(out)
@@ -1895,7 +1896,7 @@ def nn_max_unpool3d(kernel_size, *, stride=None, padding=0):
         kernel_size_c = int_list(kernel_size, 3)
         stride_c, stride_c_n = optional_ints(stride, 3)
         padding_c = int_list(padding, 3)
-        out = lib.py_nn_max_unpool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
+        out = py_nn_max_unpool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_max_unpool3d, "MaxUnpool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1]", kernel_size, stride, padding)
     return Module.own(out)
@@ -1918,7 +1919,7 @@ def nn_fractional_max_pool2d(kernel_size, *, output_size=None, output_ratio=None
         kernel_size_c = int_list(kernel_size, 2)
         output_size_c, output_size_c_n = optional_ints(output_size, 2)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
-        out = lib.py_nn_fractional_max_pool2d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
+        out = py_nn_fractional_max_pool2d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_fractional_max_pool2d, "FractionalMaxPool2d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio)
     return Module.own(out)
@@ -1941,7 +1942,7 @@ def nn_fractional_max_pool3d(kernel_size, *, output_size=None, output_ratio=None
         kernel_size_c = int_list(kernel_size, 3)
         output_size_c, output_size_c_n = optional_ints(output_size, 3)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
-        out = lib.py_nn_fractional_max_pool3d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
+        out = py_nn_fractional_max_pool3d(kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_fractional_max_pool3d, "FractionalMaxPool3d", "kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]?", kernel_size, output_size, output_ratio)
     return Module.own(out)
@@ -1965,7 +1966,7 @@ def nn_avg_pool1d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         kernel_size_c = int_list(kernel_size, 1)
         stride_c, stride_c_n = optional_ints(stride, 1)
         padding_c = int_list(padding, 1)
-        out = lib.py_nn_avg_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
+        out = py_nn_avg_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_avg_pool1d, "AvgPool1d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad)
     return Module.own(out)
@@ -1990,7 +1991,7 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
         padding_c = int_list(padding, 2)
-        out = lib.py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+        out = py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_avg_pool2d, "AvgPool2d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return Module.own(out)
@@ -2015,7 +2016,7 @@ def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         kernel_size_c = int_list(kernel_size, 3)
         stride_c, stride_c_n = optional_ints(stride, 3)
         padding_c = int_list(padding, 3)
-        out = lib.py_nn_avg_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+        out = py_nn_avg_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_avg_pool3d, "AvgPool3d", "kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return Module.own(out)
@@ -2033,7 +2034,7 @@ def nn_adaptive_avg_pool1d(*args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
+        out = py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_adaptive_avg_pool1d, "AdaptiveAvgPool1d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
@@ -2051,7 +2052,7 @@ def nn_adaptive_max_pool1d(*args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
+        out = py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_adaptive_max_pool1d, "AdaptiveMaxPool1d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
@@ -2072,7 +2073,7 @@ def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
     try:
         kernel_size_c = int_list(kernel_size, 1)
         stride_c, stride_c_n = optional_ints(stride, 1)
-        out = lib.py_nn_lp_pool1d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+        out = py_nn_lp_pool1d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_lp_pool1d, "LPPool1d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode)
     return Module.own(out)
@@ -2090,7 +2091,7 @@ def nn_adaptive_avg_pool2d(*args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
+        out = py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_adaptive_avg_pool2d, "AdaptiveAvgPool2d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
@@ -2108,7 +2109,7 @@ def nn_adaptive_max_pool2d(*args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
+        out = py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_adaptive_max_pool2d, "AdaptiveMaxPool2d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
@@ -2130,7 +2131,7 @@ def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
-        out = lib.py_nn_lp_pool2d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+        out = py_nn_lp_pool2d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_lp_pool2d, "LPPool2d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode)
     return Module.own(out)
@@ -2148,7 +2149,7 @@ def nn_adaptive_avg_pool3d(*args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
+        out = py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_adaptive_avg_pool3d, "AdaptiveAvgPool3d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
@@ -2166,7 +2167,7 @@ def nn_adaptive_max_pool3d(*args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
+        out = py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_adaptive_max_pool3d, "AdaptiveMaxPool3d", "output_size:i64[1]", given_sizes(args, output_size))
     return Module.own(out)
@@ -2188,7 +2189,7 @@ def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
     try:
         kernel_size_c = int_list(kernel_size, 3)
         stride_c, stride_c_n = optional_ints(stride, 3)
-        out = lib.py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+        out = py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_lp_pool3d, "LPPool3d", "norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode)
     return Module.own(out)
@@ -2209,7 +2210,7 @@ def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
     try:
         size_c, size_c_n = optional_ints(size, 1)
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
+        out = py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_upsample, "Upsample", "size:i64[1]? scale_factor:f64[1]? mode:enum", size, scale_factor, mode)
     return Module.own(out)
@@ -2228,7 +2229,7 @@ def nn_upsampling_nearest2d(*, size=None, scale_factor=None):
     try:
         size_c, size_c_n = optional_ints(size, 1)
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_nn_upsampling_nearest2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
+        out = py_nn_upsampling_nearest2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_upsampling_nearest2d, "UpsamplingNearest2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor)
     return Module.own(out)
@@ -2248,7 +2249,7 @@ def nn_upsampling_bilinear2d(*, size=None, scale_factor=None):
     try:
         size_c, size_c_n = optional_ints(size, 1)
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_nn_upsampling_bilinear2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
+        out = py_nn_upsampling_bilinear2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_upsampling_bilinear2d, "UpsamplingBilinear2d", "size:i64[1]? scale_factor:f64[1]?", size, scale_factor)
     return Module.own(out)
@@ -2280,7 +2281,7 @@ def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=T
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_rnn, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype)
     return Module.own(out)
@@ -2313,7 +2314,7 @@ def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fal
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_lstm, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype)
     return Module.own(out)
@@ -2344,7 +2345,7 @@ def nn_gru(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=Fals
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_gru, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:dtype?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
     return Module.own(out)
@@ -2366,7 +2367,7 @@ def nn_rnn_cell(input_size, hidden_size, *, bias=True, nonlinearity='tanh', devi
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_rnn_cell, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:dtype?", input_size, hidden_size, bias, nonlinearity, device, dtype)
     return Module.own(out)
@@ -2387,7 +2388,7 @@ def nn_lstm_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None)
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_lstm_cell, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype)
     return Module.own(out)
@@ -2408,7 +2409,7 @@ def nn_gru_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_gru_cell, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:dtype?", input_size, hidden_size, bias, device, dtype)
     return Module.own(out)
@@ -2426,7 +2427,7 @@ def nn_unflatten(dim, unflattened_size):
     """
     try:
         unflattened_size_c = shape_list(unflattened_size)
-        out = lib.py_nn_unflatten(dim, unflattened_size_c, len(unflattened_size_c))
+        out = py_nn_unflatten(dim, unflattened_size_c, len(unflattened_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_unflatten, "Unflatten", "dim:i64 unflattened_size:i64[]", dim, unflattened_size)
     return Module.own(out)
@@ -2451,7 +2452,7 @@ def nn_fold(output_size, kernel_size, *, dilation=1, padding=0, stride=1):
         dilation_c = int_list(dilation, 2)
         padding_c = int_list(padding, 2)
         stride_c = int_list(stride, 2)
-        out = lib.py_nn_fold(output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+        out = py_nn_fold(output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_fold, "Fold", "output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", output_size, kernel_size, dilation, padding, stride)
     return Module.own(out)
@@ -2474,7 +2475,7 @@ def nn_unfold(kernel_size, *, dilation=1, padding=0, stride=1):
         dilation_c = int_list(dilation, 2)
         padding_c = int_list(padding, 2)
         stride_c = int_list(stride, 2)
-        out = lib.py_nn_unfold(kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+        out = py_nn_unfold(kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_unfold, "Unfold", "kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", kernel_size, dilation, padding, stride)
     return Module.own(out)
@@ -2490,7 +2491,7 @@ def nn_pixel_shuffle(upscale_factor):
         The module.
     """
     try:
-        out = lib.py_nn_pixel_shuffle(upscale_factor)
+        out = py_nn_pixel_shuffle(upscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_pixel_shuffle, "PixelShuffle", "upscale_factor:i64", upscale_factor)
     return Module.own(out)
@@ -2506,7 +2507,7 @@ def nn_pixel_unshuffle(downscale_factor):
         The module.
     """
     try:
-        out = lib.py_nn_pixel_unshuffle(downscale_factor)
+        out = py_nn_pixel_unshuffle(downscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_pixel_unshuffle, "PixelUnshuffle", "downscale_factor:i64", downscale_factor)
     return Module.own(out)
@@ -2522,7 +2523,7 @@ def nn_channel_shuffle(groups):
         The module.
     """
     try:
-        out = lib.py_nn_channel_shuffle(groups)
+        out = py_nn_channel_shuffle(groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_channel_shuffle, "ChannelShuffle", "groups:i64", groups)
     return Module.own(out)
@@ -2539,7 +2540,7 @@ def nn_zero_pad1d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_zero_pad1d(padding_c, len(padding_c))
+        out = py_nn_zero_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_zero_pad1d, "ZeroPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2556,7 +2557,7 @@ def nn_zero_pad2d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_zero_pad2d(padding_c, len(padding_c))
+        out = py_nn_zero_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_zero_pad2d, "ZeroPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2573,7 +2574,7 @@ def nn_zero_pad3d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_zero_pad3d(padding_c, len(padding_c))
+        out = py_nn_zero_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_zero_pad3d, "ZeroPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2591,7 +2592,7 @@ def nn_constant_pad1d(padding, value):
     """
     try:
         padding_c = int_list(padding, 2)
-        out = lib.py_nn_constant_pad1d(padding_c, len(padding_c), value)
+        out = py_nn_constant_pad1d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_constant_pad1d, "ConstantPad1d", "padding:i64[1] value:f64", padding, value)
     return Module.own(out)
@@ -2609,7 +2610,7 @@ def nn_constant_pad2d(padding, value):
     """
     try:
         padding_c = int_list(padding, 4)
-        out = lib.py_nn_constant_pad2d(padding_c, len(padding_c), value)
+        out = py_nn_constant_pad2d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_constant_pad2d, "ConstantPad2d", "padding:i64[1] value:f64", padding, value)
     return Module.own(out)
@@ -2627,7 +2628,7 @@ def nn_constant_pad3d(padding, value):
     """
     try:
         padding_c = int_list(padding, 6)
-        out = lib.py_nn_constant_pad3d(padding_c, len(padding_c), value)
+        out = py_nn_constant_pad3d(padding_c, len(padding_c), value)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_constant_pad3d, "ConstantPad3d", "padding:i64[1] value:f64", padding, value)
     return Module.own(out)
@@ -2644,7 +2645,7 @@ def nn_reflection_pad1d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_reflection_pad1d(padding_c, len(padding_c))
+        out = py_nn_reflection_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_reflection_pad1d, "ReflectionPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2661,7 +2662,7 @@ def nn_reflection_pad2d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_reflection_pad2d(padding_c, len(padding_c))
+        out = py_nn_reflection_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_reflection_pad2d, "ReflectionPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2678,7 +2679,7 @@ def nn_reflection_pad3d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_reflection_pad3d(padding_c, len(padding_c))
+        out = py_nn_reflection_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_reflection_pad3d, "ReflectionPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2695,7 +2696,7 @@ def nn_replication_pad1d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_replication_pad1d(padding_c, len(padding_c))
+        out = py_nn_replication_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_replication_pad1d, "ReplicationPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2712,7 +2713,7 @@ def nn_replication_pad2d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_replication_pad2d(padding_c, len(padding_c))
+        out = py_nn_replication_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_replication_pad2d, "ReplicationPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2729,7 +2730,7 @@ def nn_replication_pad3d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_replication_pad3d(padding_c, len(padding_c))
+        out = py_nn_replication_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_replication_pad3d, "ReplicationPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2746,7 +2747,7 @@ def nn_circular_pad1d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_circular_pad1d(padding_c, len(padding_c))
+        out = py_nn_circular_pad1d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_circular_pad1d, "CircularPad1d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2763,7 +2764,7 @@ def nn_circular_pad2d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_circular_pad2d(padding_c, len(padding_c))
+        out = py_nn_circular_pad2d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_circular_pad2d, "CircularPad2d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2780,7 +2781,7 @@ def nn_circular_pad3d(*args, padding=None):
     """
     try:
         padding_c = read_sizes(args, padding)
-        out = lib.py_nn_circular_pad3d(padding_c, len(padding_c))
+        out = py_nn_circular_pad3d(padding_c, len(padding_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_circular_pad3d, "CircularPad3d", "padding:i64[1]", given_sizes(args, padding))
     return Module.own(out)
@@ -2800,7 +2801,7 @@ def models_lenet(*, num_classes=10, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_lenet(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_lenet(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_lenet, "lenet", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
@@ -2821,7 +2822,7 @@ def models_alexnet(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_alexnet(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_alexnet(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_alexnet, "alexnet", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype)
     return Module.own(out)
@@ -2842,7 +2843,7 @@ def models_vgg11(*, num_classes=1000, dropout=0.5, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_vgg11(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_vgg11(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_vgg11, "vgg11", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype)
     return Module.own(out)
@@ -2862,7 +2863,7 @@ def models_resnet18(*, num_classes=1000, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_resnet18(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_resnet18(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_resnet18, "resnet18", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
@@ -2882,7 +2883,7 @@ def models_resnet34(*, num_classes=1000, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_resnet34(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_resnet34(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_resnet34, "resnet34", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
@@ -2902,7 +2903,7 @@ def models_resnet50(*, num_classes=1000, device=None, dtype=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_resnet50(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_resnet50(num_classes, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_resnet50, "resnet50", "num_classes:i64 device:device? dtype:dtype?", num_classes, device, dtype)
     return Module.own(out)
@@ -2923,7 +2924,7 @@ def models_mobilenet_v2(*, num_classes=1000, dropout=0.2, device=None, dtype=Non
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_mobilenet_v2(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_mobilenet_v2(num_classes, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_mobilenet_v2, "mobilenet_v2", "num_classes:i64 dropout:f64 device:device? dtype:dtype?", num_classes, dropout, device, dtype)
     return Module.own(out)
@@ -2950,7 +2951,7 @@ def models_vit_b_16(*, num_classes=1000, image_size=224, patch_size=16, num_laye
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_vit_b_16(num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_vit_b_16, "vit_b_16", "num_classes:i64 image_size:i64 patch_size:i64 num_layers:i64 num_heads:i64 hidden_dim:i64 mlp_dim:i64 dropout:f64 device:device? dtype:dtype?", num_classes, image_size, patch_size, num_layers, num_heads, hidden_dim, mlp_dim, dropout, device, dtype)
     return Module.own(out)
@@ -2978,7 +2979,7 @@ def models_gpt2(*, vocabulary=50257, context=1024, width=768, layers=12, heads=1
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_gpt2(vocabulary, context, width, layers, heads, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_gpt2(vocabulary, context, width, layers, heads, dropout, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_gpt2, "gpt2", "vocabulary:i64 context:i64 width:i64 layers:i64 heads:i64 dropout:f64 device:device? dtype:dtype?", vocabulary, context, width, layers, heads, dropout, device, dtype)
     return Module.own(out)
@@ -3004,7 +3005,7 @@ def models_lstm_lm(vocabulary, *, width=200, hidden=200, layers=2, dropout=0.2, 
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+        out = py_models_lstm_lm(vocabulary, width, hidden, layers, dropout, tie_weights, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, models_lstm_lm, "lstm_lm", "vocabulary:i64 width:i64 hidden:i64 layers:i64 dropout:f64 tie_weights:bool device:device? dtype:dtype?", vocabulary, width, hidden, layers, dropout, tie_weights, device, dtype)
     return Module.own(out)
@@ -3024,7 +3025,7 @@ def optim_sgd(params, *, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_sgd(params_c, len(params_c), lr, momentum, dampening, weight_decay, nesterov, maximize)
+        out = py_optim_sgd(params_c, len(params_c), lr, momentum, dampening, weight_decay, nesterov, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_sgd, "SGD", "params:tensor[] lr:f64 momentum:f64 dampening:f64 weight_decay:f64 nesterov:bool maximize:bool", params, lr, momentum, dampening, weight_decay, nesterov, maximize)
     return Optimizer.own(out)
@@ -3047,7 +3048,7 @@ def optim_adam(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_de
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_adam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay)
+        out = py_optim_adam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_adam, "Adam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool decoupled_weight_decay:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize, decoupled_weight_decay)
     return Optimizer.own(out)
@@ -3068,7 +3069,7 @@ def optim_adamw(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_d
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_adamw(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
+        out = py_optim_adamw(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_adamw, "AdamW", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 amsgrad:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, amsgrad, maximize)
     return Optimizer.own(out)
@@ -3089,7 +3090,7 @@ def optim_rmsprop(params, *, lr=0.01, alpha=0.99, eps=1e-08, weight_decay=0.0, m
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_rmsprop(params_c, len(params_c), lr, alpha, eps, weight_decay, momentum, centered, maximize)
+        out = py_optim_rmsprop(params_c, len(params_c), lr, alpha, eps, weight_decay, momentum, centered, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_rmsprop, "RMSprop", "params:tensor[] lr:f64 alpha:f64 eps:f64 weight_decay:f64 momentum:f64 centered:bool maximize:bool", params, lr, alpha, eps, weight_decay, momentum, centered, maximize)
     return Optimizer.own(out)
@@ -3109,7 +3110,7 @@ def optim_adagrad(params, *, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_ac
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_adagrad(params_c, len(params_c), lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize)
+        out = py_optim_adagrad(params_c, len(params_c), lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_adagrad, "Adagrad", "params:tensor[] lr:f64 lr_decay:f64 weight_decay:f64 initial_accumulator_value:f64 eps:f64 maximize:bool", params, lr, lr_decay, weight_decay, initial_accumulator_value, eps, maximize)
     return Optimizer.own(out)
@@ -3128,7 +3129,7 @@ def optim_adadelta(params, *, lr=1.0, rho=0.9, eps=1e-06, weight_decay=0.0, maxi
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_adadelta(params_c, len(params_c), lr, rho, eps, weight_decay, maximize)
+        out = py_optim_adadelta(params_c, len(params_c), lr, rho, eps, weight_decay, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_adadelta, "Adadelta", "params:tensor[] lr:f64 rho:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, rho, eps, weight_decay, maximize)
     return Optimizer.own(out)
@@ -3148,7 +3149,7 @@ def optim_adamax(params, *, lr=0.002, beta1=0.9, beta2=0.999, eps=1e-08, weight_
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_adamax(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, maximize)
+        out = py_optim_adamax(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_adamax, "Adamax", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 maximize:bool", params, lr, beta1, beta2, eps, weight_decay, maximize)
     return Optimizer.own(out)
@@ -3171,7 +3172,7 @@ def optim_nadam(params, *, lr=0.002, beta1=0.9, beta2=0.999, eps=1e-08, weight_d
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_nadam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize)
+        out = py_optim_nadam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_nadam, "NAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 momentum_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled_weight_decay, maximize)
     return Optimizer.own(out)
@@ -3193,7 +3194,7 @@ def optim_radam(params, *, lr=0.001, beta1=0.9, beta2=0.999, eps=1e-08, weight_d
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_radam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize)
+        out = py_optim_radam(params_c, len(params_c), lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_radam, "RAdam", "params:tensor[] lr:f64 beta1:f64 beta2:f64 eps:f64 weight_decay:f64 decoupled_weight_decay:bool maximize:bool", params, lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize)
     return Optimizer.own(out)
@@ -3214,7 +3215,7 @@ def optim_asgd(params, *, lr=0.01, lambd=0.0001, alpha=0.75, t0=1000000.0, weigh
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_asgd(params_c, len(params_c), lr, lambd, alpha, t0, weight_decay, maximize)
+        out = py_optim_asgd(params_c, len(params_c), lr, lambd, alpha, t0, weight_decay, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_asgd, "ASGD", "params:tensor[] lr:f64 lambd:f64 alpha:f64 t0:f64 weight_decay:f64 maximize:bool", params, lr, lambd, alpha, t0, weight_decay, maximize)
     return Optimizer.own(out)
@@ -3234,7 +3235,7 @@ def optim_rprop(params, *, lr=0.01, etaminus=0.5, etaplus=1.2, step_size_min=1e-
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_optim_rprop(params_c, len(params_c), lr, etaminus, etaplus, step_size_min, step_size_max, maximize)
+        out = py_optim_rprop(params_c, len(params_c), lr, etaminus, etaplus, step_size_min, step_size_max, maximize)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_rprop, "Rprop", "params:tensor[] lr:f64 etaminus:f64 etaplus:f64 step_size_min:f64 step_size_max:f64 maximize:bool", params, lr, etaminus, etaplus, step_size_min, step_size_max, maximize)
     return Optimizer.own(out)
@@ -3249,7 +3250,7 @@ def optim_step_lr(optimizer, step_size, gamma=0.1):
         gamma: What it is multiplied by then.
     """
     try:
-        out = lib.py_optim_step_lr(optimizer._h, step_size, gamma)
+        out = py_optim_step_lr(optimizer._h, step_size, gamma)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_step_lr, "StepLR", "optimizer:handle step_size:i64 gamma:f64", optimizer, step_size, gamma)
     return LrScheduler.own(out)
@@ -3266,7 +3267,7 @@ def optim_multi_step_lr(optimizer, milestones, gamma=0.1):
     """
     try:
         milestones_c = shape_list(milestones)
-        out = lib.py_optim_multi_step_lr(optimizer._h, milestones_c, len(milestones_c), gamma)
+        out = py_optim_multi_step_lr(optimizer._h, milestones_c, len(milestones_c), gamma)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_multi_step_lr, "MultiStepLR", "optimizer:handle milestones:i64[] gamma:f64", optimizer, milestones, gamma)
     return LrScheduler.own(out)
@@ -3281,7 +3282,7 @@ def optim_constant_lr(optimizer, factor=0.3333333333333333, total_iters=5):
         total_iters: The epoch at which that ends.
     """
     try:
-        out = lib.py_optim_constant_lr(optimizer._h, factor, total_iters)
+        out = py_optim_constant_lr(optimizer._h, factor, total_iters)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_constant_lr, "ConstantLR", "optimizer:handle factor:f64 total_iters:i64", optimizer, factor, total_iters)
     return LrScheduler.own(out)
@@ -3297,7 +3298,7 @@ def optim_linear_lr(optimizer, start_factor=0.3333333333333333, end_factor=1.0, 
         total_iters: How many epochs it takes from one to the other.
     """
     try:
-        out = lib.py_optim_linear_lr(optimizer._h, start_factor, end_factor, total_iters)
+        out = py_optim_linear_lr(optimizer._h, start_factor, end_factor, total_iters)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_linear_lr, "LinearLR", "optimizer:handle start_factor:f64 end_factor:f64 total_iters:i64", optimizer, start_factor, end_factor, total_iters)
     return LrScheduler.own(out)
@@ -3311,7 +3312,7 @@ def optim_exponential_lr(optimizer, gamma):
         gamma: What the rate is multiplied by.
     """
     try:
-        out = lib.py_optim_exponential_lr(optimizer._h, gamma)
+        out = py_optim_exponential_lr(optimizer._h, gamma)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_exponential_lr, "ExponentialLR", "optimizer:handle gamma:f64", optimizer, gamma)
     return LrScheduler.own(out)
@@ -3326,7 +3327,7 @@ def optim_polynomial_lr(optimizer, total_iters=5, power=1.0):
         power: Of the polynomial.
     """
     try:
-        out = lib.py_optim_polynomial_lr(optimizer._h, total_iters, power)
+        out = py_optim_polynomial_lr(optimizer._h, total_iters, power)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_polynomial_lr, "PolynomialLR", "optimizer:handle total_iters:i64 power:f64", optimizer, total_iters, power)
     return LrScheduler.own(out)
@@ -3341,7 +3342,7 @@ def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
         eta_min: The lowest rate.
     """
     try:
-        out = lib.py_optim_cosine_annealing_lr(optimizer._h, t_max, eta_min)
+        out = py_optim_cosine_annealing_lr(optimizer._h, t_max, eta_min)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optim_cosine_annealing_lr, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min)
     return LrScheduler.own(out)
@@ -3367,10 +3368,12 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
         [..., queries, features of the values].
     """
     try:
-        out = lib.py_scaled_dot_product_attention(query._h, key._h, value._h, 0 if attn_mask is None else attn_mask._h, dropout_p, is_causal, scale is not None, 0.0 if scale is None else scale, enable_gqa)
+        out = py_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, scale is not None, 0.0 if scale is None else scale, enable_gqa)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_dot_product_attention, "scaled_dot_product_attention", "query:tensor key:tensor value:tensor attn_mask:tensor? dropout_p:f64 is_causal:bool scale:f64? enable_gqa:bool", query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
@@ -3418,7 +3421,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     """
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_multi_head_attention_forward(query._h, key._h, value._h, embed_dim_to_check, num_heads, 0 if in_proj_weight is None else in_proj_weight._h, 0 if in_proj_bias is None else in_proj_bias._h, 0 if bias_k is None else bias_k._h, 0 if bias_v is None else bias_v._h, add_zero_attn, dropout_p, out_proj_weight._h, 0 if out_proj_bias is None else out_proj_bias._h, training, 0 if key_padding_mask is None else key_padding_mask._h, need_weights, 0 if attn_mask is None else attn_mask._h, use_separate_proj_weight, 0 if q_proj_weight is None else q_proj_weight._h, 0 if k_proj_weight is None else k_proj_weight._h, 0 if v_proj_weight is None else v_proj_weight._h, 0 if static_k is None else static_k._h, 0 if static_v is None else static_v._h, average_attn_weights, is_causal, out)
+        status = py_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, multi_head_attention_forward, "multi_head_attention_forward", "query:tensor key:tensor value:tensor embed_dim_to_check:i64 num_heads:i64 in_proj_weight:tensor? in_proj_bias:tensor? bias_k:tensor? bias_v:tensor? add_zero_attn:bool dropout_p:f64 out_proj_weight:tensor out_proj_bias:tensor? training:bool key_padding_mask:tensor? need_weights:bool attn_mask:tensor? use_separate_proj_weight:bool q_proj_weight:tensor? k_proj_weight:tensor? v_proj_weight:tensor? static_k:tensor? static_v:tensor? average_attn_weights:bool is_causal:bool", query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal)
     if status:
@@ -3441,7 +3444,7 @@ def autocast_begin(device_type, dtype=None, enabled=True, cache_enabled=None):
             the region around this one, on at first.
     """
     try:
-        status = lib.py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
+        status = py_autocast_begin(DEVICE_TYPE[device_type], 0 if dtype is None else DTYPE[dtype], enabled, -1 if cache_enabled is None else cache_enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autocast_begin, "autocast_begin", "device_type:enum dtype:dtype? enabled:bool cache_enabled:bool?", device_type, dtype, enabled, cache_enabled)
     if status:
@@ -3453,7 +3456,7 @@ def autocast_end():
     weights are forgotten.
     """
     try:
-        status = lib.py_autocast_end()
+        status = py_autocast_end()
     except BAD_ARGUMENTS as error:
         return otherwise(error, autocast_end, "autocast_end", "")
     if status:
@@ -3467,7 +3470,7 @@ def is_autocast_enabled(device_type):
         device_type: The kind of device whose ops are meant.
     """
     try:
-        out = lib.py_is_autocast_enabled(DEVICE_TYPE[device_type])
+        out = py_is_autocast_enabled(DEVICE_TYPE[device_type])
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_autocast_enabled, "is_autocast_enabled", "device_type:enum", device_type)
     if out < 0:
@@ -3483,7 +3486,7 @@ def set_autocast_enabled(device_type, enabled):
         enabled: Cast or not.
     """
     try:
-        status = lib.py_set_autocast_enabled(DEVICE_TYPE[device_type], enabled)
+        status = py_set_autocast_enabled(DEVICE_TYPE[device_type], enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_autocast_enabled, "set_autocast_enabled", "device_type:enum enabled:bool", device_type, enabled)
     if status:
@@ -3497,7 +3500,7 @@ def get_autocast_dtype(device_type):
         device_type: The kind of device whose ops are meant.
     """
     try:
-        out = lib.py_get_autocast_dtype(DEVICE_TYPE[device_type])
+        out = py_get_autocast_dtype(DEVICE_TYPE[device_type])
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_autocast_dtype, "get_autocast_dtype", "device_type:enum", device_type)
     if not out:
@@ -3513,7 +3516,7 @@ def set_autocast_dtype(device_type, dtype):
         dtype: bfloat16 or float16.
     """
     try:
-        status = lib.py_set_autocast_dtype(DEVICE_TYPE[device_type], DTYPE[dtype])
+        status = py_set_autocast_dtype(DEVICE_TYPE[device_type], DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_autocast_dtype, "set_autocast_dtype", "device_type:enum dtype:dtype", device_type, dtype)
     if status:
@@ -3523,7 +3526,7 @@ def set_autocast_dtype(device_type, dtype):
 def is_autocast_cache_enabled():
     """Whether casts of weights are kept."""
     try:
-        out = lib.py_is_autocast_cache_enabled()
+        out = py_is_autocast_cache_enabled()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_autocast_cache_enabled, "is_autocast_cache_enabled", "")
     if out < 0:
@@ -3538,7 +3541,7 @@ def set_autocast_cache_enabled(enabled):
         enabled: Keep them or not.
     """
     try:
-        status = lib.py_set_autocast_cache_enabled(enabled)
+        status = py_set_autocast_cache_enabled(enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_autocast_cache_enabled, "set_autocast_cache_enabled", "enabled:bool", enabled)
     if status:
@@ -3548,7 +3551,7 @@ def set_autocast_cache_enabled(enabled):
 def clear_autocast_cache():
     """Forgets the casts of weights, as after a change that their version does not tell."""
     try:
-        status = lib.py_clear_autocast_cache()
+        status = py_clear_autocast_cache()
     except BAD_ARGUMENTS as error:
         return otherwise(error, clear_autocast_cache, "clear_autocast_cache", "")
     if status:
@@ -3568,7 +3571,7 @@ def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False,
     """
     try:
         inputs_c = NULL if inputs is None else handle_list(inputs)
-        status = lib.py_tensor_backward(input._h, 0 if gradient is None else gradient._h, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
+        status = py_tensor_backward(input, gradient, -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_backward, "backward", "input:tensor gradient:tensor? retain_graph:bool? create_graph:bool inputs:tensor[]?", input, gradient, retain_graph, create_graph, inputs)
     if status:
@@ -3590,7 +3593,7 @@ def autograd_backward(tensors, grad_tensors=(), retain_graph=None, create_graph=
         tensors_c = handle_list(tensors)
         grad_tensors_c = optional_handle_list(grad_tensors)
         inputs_c = NULL if inputs is None else handle_list(inputs)
-        status = lib.py_autograd_backward(tensors_c, len(tensors_c), grad_tensors_c, len(grad_tensors_c), -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
+        status = py_autograd_backward(tensors_c, len(tensors_c), grad_tensors_c, len(grad_tensors_c), -1 if retain_graph is None else retain_graph, create_graph, inputs_c, -1 if inputs is None else len(inputs_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_backward, "backward", "tensors:tensor[] grad_tensors:tensor?[] retain_graph:bool? create_graph:bool inputs:tensor[]?", tensors, grad_tensors, retain_graph, create_graph, inputs)
     if status:
@@ -3618,7 +3621,7 @@ def autograd_grad(outputs, inputs, grad_outputs=(), retain_graph=None, create_gr
         outputs_c = handle_list(outputs)
         inputs_c = handle_list(inputs)
         grad_outputs_c = optional_handle_list(grad_outputs)
-        out = lib.py_autograd_grad(outputs_c, len(outputs_c), inputs_c, len(inputs_c), grad_outputs_c, len(grad_outputs_c), -1 if retain_graph is None else retain_graph, create_graph, allow_unused)
+        out = py_autograd_grad(outputs_c, len(outputs_c), inputs_c, len(inputs_c), grad_outputs_c, len(grad_outputs_c), -1 if retain_graph is None else retain_graph, create_graph, allow_unused)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_grad, "grad", "outputs:tensor[] inputs:tensor[] grad_outputs:tensor?[] retain_graph:bool? create_graph:bool allow_unused:bool", outputs, inputs, grad_outputs, retain_graph, create_graph, allow_unused)
     return take_tensors(out)
@@ -3632,7 +3635,7 @@ def tensor_register_hook(input, hook):
     """
     try:
         hook_c = keep(hook)
-        out = lib.py_tensor_register_hook(input._h, hook_c)
+        out = py_tensor_register_hook(input, hook_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_register_hook, "register_hook", "input:tensor hook:callback", input, hook)
     return Hook.own(out)
@@ -3646,7 +3649,7 @@ def tensor_register_post_accumulate_grad_hook(input, hook):
     """
     try:
         hook_c = keep(hook)
-        out = lib.py_tensor_register_post_accumulate_grad_hook(input._h, hook_c)
+        out = py_tensor_register_post_accumulate_grad_hook(input, hook_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_register_post_accumulate_grad_hook, "register_post_accumulate_grad_hook", "input:tensor hook:callback", input, hook)
     return Hook.own(out)
@@ -3659,7 +3662,7 @@ def autograd_current_backward():
         Its number, which no other backward has; 0 if none runs.
     """
     try:
-        out = lib.py_autograd_current_backward()
+        out = py_autograd_current_backward()
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_current_backward, "autograd_current_backward", "")
     return int_or_fail(out)
@@ -3673,7 +3676,7 @@ def autograd_is_reached(node):
         node: The operation's address, so that a hook need not keep it alive.
     """
     try:
-        out = lib.py_autograd_is_reached(node)
+        out = py_autograd_is_reached(node)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_is_reached, "autograd_is_reached", "node:i64", node)
     if out < 0:
@@ -3695,7 +3698,7 @@ def autograd_push_saved_tensors_hooks(pack, unpack):
     try:
         pack_c = keep(pack)
         unpack_c = keep(unpack)
-        status = lib.py_autograd_push_saved_tensors_hooks(pack_c, unpack_c)
+        status = py_autograd_push_saved_tensors_hooks(pack_c, unpack_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_push_saved_tensors_hooks, "autograd_push_saved_tensors_hooks", "pack:callback unpack:callback", pack, unpack)
     if status:
@@ -3707,7 +3710,7 @@ def autograd_pop_saved_tensors_hooks():
     with them.
     """
     try:
-        status = lib.py_autograd_pop_saved_tensors_hooks()
+        status = py_autograd_pop_saved_tensors_hooks()
     except BAD_ARGUMENTS as error:
         return otherwise(error, autograd_pop_saved_tensors_hooks, "autograd_pop_saved_tensors_hooks", "")
     if status:
@@ -3735,7 +3738,7 @@ def custom_function(name, inputs, outputs, saved, backward, dirty=()):
         saved_c = optional_handle_list(saved)
         dirty_c = handle_list(dirty)
         backward_c = keep(backward)
-        out = lib.py_custom_function(NULL if name is None else c_string(name), inputs_c, len(inputs_c), outputs_c, len(outputs_c), saved_c, len(saved_c), backward_c, dirty_c, len(dirty_c))
+        out = py_custom_function(NULL if name is None else c_string(name), inputs_c, len(inputs_c), outputs_c, len(outputs_c), saved_c, len(saved_c), backward_c, dirty_c, len(dirty_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, custom_function, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback dirty:tensor[]", name, inputs, outputs, saved, backward, dirty)
     return take_tensors(out)
@@ -3760,10 +3763,12 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         stride_c = int_list(stride, 1)
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
-        out = lib.py_conv1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
+        out = py_conv1d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv1d, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
@@ -3781,10 +3786,12 @@ def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     try:
         stride_c = int_list(stride, 1)
         dilation_c = int_list(dilation, 1)
-        out = lib.py_conv1d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
+        out = py_conv1d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv1d_padding, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
@@ -3810,10 +3817,12 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
         padding_c = int_list(padding, 1)
         output_padding_c = int_list(output_padding, 1)
         dilation_c = int_list(dilation, 1)
-        out = lib.py_conv_transpose1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
+        out = py_conv_transpose1d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose1d, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
@@ -3836,10 +3845,12 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         stride_c = int_list(stride, 2)
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
-        out = lib.py_conv2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
+        out = py_conv2d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv2d, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
@@ -3857,10 +3868,12 @@ def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     try:
         stride_c = int_list(stride, 2)
         dilation_c = int_list(dilation, 2)
-        out = lib.py_conv2d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
+        out = py_conv2d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv2d_padding, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
@@ -3887,10 +3900,12 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         padding_c = int_list(padding, 2)
         output_padding_c = int_list(output_padding, 2)
         dilation_c = int_list(dilation, 2)
-        out = lib.py_conv_transpose2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
+        out = py_conv_transpose2d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose2d, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
@@ -3912,10 +3927,12 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, 
         stride_c = int_list(stride, 3)
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
-        out = lib.py_conv3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
+        out = py_conv3d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv3d, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
@@ -3933,10 +3950,12 @@ def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     try:
         stride_c = int_list(stride, 3)
         dilation_c = int_list(dilation, 3)
-        out = lib.py_conv3d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
+        out = py_conv3d_padding(input, weight, bias, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv3d_padding, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:str dilation:i64[1] groups:i64", input, weight, bias, stride, padding, dilation, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
@@ -3963,10 +3982,12 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
         padding_c = int_list(padding, 3)
         output_padding_c = int_list(output_padding, 3)
         dilation_c = int_list(dilation, 3)
-        out = lib.py_conv_transpose3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
+        out = py_conv_transpose3d(input, weight, bias, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, conv_transpose3d, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[1] padding:i64[1] output_padding:i64[1] groups:i64 dilation:i64[1]", input, weight, bias, stride, padding, output_padding, groups, dilation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -3984,12 +4005,14 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_empty(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty, "empty", "size:i64[] dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", given_sizes(args, size), dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4008,12 +4031,14 @@ def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False,
         size_c = shape_list(size)
         stride_c = shape_list(stride)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_strided, "empty_strided", "size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4030,12 +4055,14 @@ def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_
         size_c = shape_list(size)
         stride_c = shape_list(stride)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_new_empty_strided(input, size_c, len(size_c), stride_c, len(stride_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_empty_strided, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:dtype? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4052,12 +4079,14 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, layout
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_zeros(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeros, "zeros", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4074,12 +4103,14 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False, layout=
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_ones(size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ones, "ones", "size:i64[] dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4099,12 +4130,14 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, layo
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_full(size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, full, "full", "size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", size, fill_value, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4126,12 +4159,14 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, 
         end_kind, end_i, end_f = read_scalar(end)
         step_kind, step_i, step_f = read_scalar(step)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_arange(start_kind, start_i, start_f, end_kind, end_i, end_f, step_kind, step_i, step_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arange, "arange", "start:scalar end:scalar step:scalar dtype:dtype? device:device? requires_grad:bool", start, end, step, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4151,12 +4186,14 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linspace, "linspace", "start:scalar end:scalar steps:i64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4177,12 +4214,14 @@ def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logspace, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:dtype? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4199,12 +4238,14 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, layout=None,
         return into(out, eye, n, m, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_eye(n, m is not None, 0 if m is None else m, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eye, "eye", "n:i64 m:i64? dtype:dtype? device:device? requires_grad:bool", n, m, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -4221,12 +4262,14 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, layout=Non
     try:
         s_kind, s_i, s_f = read_scalar(s)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_scalar_tensor(s_kind, s_i, s_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scalar_tensor, "scalar_tensor", "s:scalar dtype:dtype? device:device? requires_grad:bool", s, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4242,12 +4285,14 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_empty_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_empty_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_like, "empty_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4263,12 +4308,14 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_zeros_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_zeros_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeros_like, "zeros_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4284,12 +4331,14 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_ones_like(input._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_ones_like(input, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, ones_like, "ones_like", "input:tensor dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -4307,12 +4356,14 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
     try:
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_full_like(input._h, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_full_like(input, fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, full_like, "full_like", "input:tensor fill_value:scalar dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, fill_value, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4327,12 +4378,14 @@ def new_empty(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_new_empty(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_new_empty(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_empty, "new_empty", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4347,12 +4400,14 @@ def new_zeros(input, *args, size=None, dtype=None, device=None, requires_grad=Fa
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_new_zeros(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_new_zeros(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_zeros, "new_zeros", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4367,12 +4422,14 @@ def new_ones(input, *args, size=None, dtype=None, device=None, requires_grad=Fal
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_new_ones(input._h, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_new_ones(input, size_c, len(size_c), 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_ones, "new_ones", "input:tensor size:i64[] dtype:dtype? device:device? requires_grad:bool", input, given_sizes(args, size), dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
@@ -4389,12 +4446,14 @@ def new_full(input, size, fill_value, *, dtype=None, device=None, requires_grad=
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_new_full(input._h, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_new_full(input, size_c, len(size_c), fill_value_kind, fill_value_i, fill_value_f, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, new_full, "new_full", "input:tensor size:i64[] fill_value:scalar dtype:dtype? device:device? requires_grad:bool", input, size, fill_value, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=False):
@@ -4410,10 +4469,12 @@ def from_numbers(data, size=None, *, dtype=None, device=None, requires_grad=Fals
     try:
         size_c, size_c_n = optional_ints(size, 0)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_from_numbers(data, len(data), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_numbers, "from_numbers", "data:f64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def from_bools(data, size=None, *, device=None):
@@ -4427,10 +4488,12 @@ def from_bools(data, size=None, *, device=None):
     try:
         size_c, size_c_n = optional_ints(size, 0)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_from_bools(data, len(data), size_c, size_c_n, device_type, device_index)
+        out = py_from_bools(data, len(data), size_c, size_c_n, device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_bools, "from_bools", "data:bool[] size:i64[]? device:device?", data, size, device)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
@@ -4447,10 +4510,12 @@ def from_ints(data, size=None, *, dtype=None, device=None, requires_grad=False):
         data_c = shape_list(data)
         size_c, size_c_n = optional_ints(size, 0)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_from_ints(data_c, len(data_c), size_c, size_c_n, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, from_ints, "from_ints", "data:i64[] size:i64[]? dtype:dtype? device:device? requires_grad:bool", data, size, dtype, device, requires_grad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def to_ints(input):
@@ -4461,7 +4526,7 @@ def to_ints(input):
     """
     try:
         out = ffi_new(INT64_16)
-        count = lib.py_to_ints(input._h, out, 16)
+        count = py_to_ints(input, out, 16)
     except BAD_ARGUMENTS as error:
         return otherwise(error, to_ints, "to_ints", "input:tensor", input)
     return take_numbers(out, count)
@@ -4475,10 +4540,10 @@ def to_numbers(input):
     """
     try:
         out = ffi_new(FLOAT64_16)
-        count = lib.py_to_numbers(input._h, out, 16)
+        count = py_to_numbers(input, out, 16)
         if count > 16:
             out = ffi_new(FLOAT64_ARRAY, count)
-            count = lib.py_to_numbers(input._h, out, count)
+            count = py_to_numbers(input, out, count)
     except BAD_ARGUMENTS as error:
         return otherwise(error, to_numbers, "to_numbers", "input:tensor", input)
     return take_numbers(out, count)
@@ -4493,10 +4558,12 @@ def clone(input, *, memory_format=None, out=None):
     if out is not None:
         return into(out, clone, input, memory_format=memory_format)
     try:
-        out = lib.py_clone(input._h, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_clone(input, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, clone, "clone", "input:tensor memory_format:memory_format?", input, memory_format)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory_format=None):
@@ -4511,7 +4578,7 @@ def to(input, device=None, dtype=None, non_blocking=False, copy=False, *, memory
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_to(input._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype], non_blocking, copy, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_to(input, device_type, device_index, 0 if dtype is None else DTYPE[dtype], non_blocking, copy, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, to, "to", "input:tensor device:device? dtype:dtype? non_blocking:bool copy:bool memory_format:memory_format?", input, device, dtype, non_blocking, copy, memory_format)
     return wrap_or(out, input)
@@ -4524,7 +4591,7 @@ def cpu(input, memory_format=None):
         memory_format: The order in memory; absent keeps the tensor's where it is dense.
     """
     try:
-        out = lib.py_cpu(input._h, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_cpu(input, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cpu, "cpu", "input:tensor memory_format:memory_format?", input, memory_format)
     return wrap_or(out, input)
@@ -4541,7 +4608,7 @@ def cuda(input, device=None, non_blocking=False, memory_format=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_cuda(input._h, device_type, device_index, non_blocking, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_cuda(input, device_type, device_index, non_blocking, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda, "cuda", "input:tensor device:device? non_blocking:bool memory_format:memory_format?", input, device, non_blocking, memory_format)
     return wrap_or(out, input)
@@ -4554,7 +4621,7 @@ def contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous")):
         memory_format: The order of dimensions in memory.
     """
     try:
-        out = lib.py_contiguous(input._h, MEMORY_FORMAT[memory_format])
+        out = py_contiguous(input, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, contiguous, "contiguous", "input:tensor memory_format:memory_format", input, memory_format)
     return wrap_or(out, input)
@@ -4568,7 +4635,7 @@ def copy_(input, src, non_blocking=False):
         non_blocking: Whether a copy between devices may still run when the call returns.
     """
     try:
-        status = lib.py_copy_(input._h, src._h, non_blocking)
+        status = py_copy_(input, src, non_blocking)
     except BAD_ARGUMENTS as error:
         return otherwise(error, copy_, "copy_", "input:tensor src:tensor non_blocking:bool", input, src, non_blocking)
     if status:
@@ -4584,7 +4651,7 @@ def fill_(input, value):
     """
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        status = lib.py_fill_(input._h, value_h, value_kind, value_i, value_f)
+        status = py_fill_(input, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fill_, "fill_", "input:tensor value:operand", input, value)
     if status:
@@ -4595,7 +4662,7 @@ def fill_(input, value):
 def zero_(input):
     """Fills the tensor with 0."""
     try:
-        status = lib.py_zero_(input._h)
+        status = py_zero_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zero_, "zero_", "input:tensor", input)
     if status:
@@ -4611,7 +4678,7 @@ def dataset_new(tensors):
     """
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_dataset_new(tensors_c, len(tensors_c))
+        out = py_dataset_new(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, dataset_new, "TensorDataset", "tensors:tensor[]", tensors)
     return Dataset.own(out)
@@ -4631,7 +4698,7 @@ def data_loader_new(dataset, *, batch_size=1, shuffle=False, drop_last=False, nu
         generator: Where the random order comes from; absent: the default generator.
     """
     try:
-        out = lib.py_data_loader_new(dataset._h, batch_size, shuffle, drop_last, num_workers, prefetch_factor, 0 if generator is None else generator._h)
+        out = py_data_loader_new(dataset._h, batch_size, shuffle, drop_last, num_workers, prefetch_factor, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, data_loader_new, "DataLoader", "dataset:handle batch_size:i64 shuffle:bool drop_last:bool num_workers:i64 prefetch_factor:i64 generator:handle?", dataset, batch_size, shuffle, drop_last, num_workers, prefetch_factor, generator)
     return DataLoader.own(out)
@@ -4644,10 +4711,12 @@ def read_idx(path):
         path: The file, plain or gzip.
     """
     try:
-        out = lib.py_read_idx(c_path(path))
+        out = py_read_idx(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, read_idx, "read_idx", "path:path", path)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def save_safetensors(path, names, tensors, progress=None):
@@ -4664,7 +4733,7 @@ def save_safetensors(path, names, tensors, progress=None):
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
         progress_c = keep(progress)
-        status = lib.py_save_safetensors(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
+        status = py_save_safetensors(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_safetensors, "save_safetensors", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress)
     if status:
@@ -4681,7 +4750,7 @@ def load_safetensors_bytes(data):
     try:
         data_c = ffi.from_buffer(data)
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_safetensors_bytes(data_c, len(data_c), out)
+        status = py_load_safetensors_bytes(data_c, len(data_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_safetensors_bytes, "load_safetensors_bytes", "data:bytes", data)
     if status:
@@ -4703,7 +4772,7 @@ def load_safetensors(path, only=None, progress=None):
         only_c = NULL if only is None else c_strings(only)
         progress_c = keep(progress)
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_safetensors(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+        status = py_load_safetensors(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_safetensors, "load_safetensors", "path:path only:str[]? progress:callback?", path, only, progress)
     if status:
@@ -4718,7 +4787,7 @@ def safetensors_names(path):
         path: The file.
     """
     try:
-        out = lib.py_safetensors_names(c_path(path))
+        out = py_safetensors_names(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, safetensors_names, "safetensors_names", "path:path", path)
     return take_texts(out)
@@ -4739,7 +4808,7 @@ def save_checkpoint(path, names, tensors, progress=None):
         names_c = c_strings(names)
         tensors_c = handle_list(tensors)
         progress_c = keep(progress)
-        status = lib.py_save_checkpoint(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
+        status = py_save_checkpoint(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_checkpoint, "save_checkpoint", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress)
     if status:
@@ -4761,7 +4830,7 @@ def load_checkpoint(path, only=None, progress=None):
         only_c = NULL if only is None else c_strings(only)
         progress_c = keep(progress)
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_checkpoint(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+        status = py_load_checkpoint(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_checkpoint, "load_checkpoint", "path:path only:str[]? progress:callback?", path, only, progress)
     if status:
@@ -4776,7 +4845,7 @@ def checkpoint_names(path):
         path: The file.
     """
     try:
-        out = lib.py_checkpoint_names(c_path(path))
+        out = py_checkpoint_names(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, checkpoint_names, "checkpoint_names", "path:path", path)
     return take_texts(out)
@@ -4793,7 +4862,7 @@ def save_archive(path, names, records):
     try:
         names_c = c_strings(names)
         records_c = handle_list(records)
-        status = lib.py_save_archive(c_path(path), names_c, len(names_c), records_c, len(records_c))
+        status = py_save_archive(c_path(path), names_c, len(names_c), records_c, len(records_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_archive, "save_archive", "path:path names:str[] records:tensor[]", path, names, records)
     if status:
@@ -4810,10 +4879,12 @@ def archive_bytes(names, records):
     try:
         names_c = c_strings(names)
         records_c = handle_list(records)
-        out = lib.py_archive_bytes(names_c, len(names_c), records_c, len(records_c))
+        out = py_archive_bytes(names_c, len(names_c), records_c, len(records_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, archive_bytes, "archive_bytes", "names:str[] records:tensor[]", names, records)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def load_archive(path, mmap=False):
@@ -4826,7 +4897,7 @@ def load_archive(path, mmap=False):
     """
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_archive(c_path(path), mmap, out)
+        status = py_load_archive(c_path(path), mmap, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_archive, "load_archive", "path:path mmap:bool", path, mmap)
     if status:
@@ -4843,7 +4914,7 @@ def load_archive_bytes(data):
     try:
         data_c = ffi.from_buffer(data)
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_archive_bytes(data_c, len(data_c), out)
+        status = py_load_archive_bytes(data_c, len(data_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_archive_bytes, "load_archive_bytes", "data:bytes", data)
     if status:
@@ -4859,7 +4930,7 @@ def save_npy(path, array):
         array: What is saved.
     """
     try:
-        status = lib.py_save_npy(c_path(path), array._h)
+        status = py_save_npy(c_path(path), array)
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_npy, "save_npy", "path:path array:tensor", path, array)
     if status:
@@ -4873,10 +4944,12 @@ def load_npy(path):
         path: The file.
     """
     try:
-        out = lib.py_load_npy(c_path(path))
+        out = py_load_npy(c_path(path))
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_npy, "load_npy", "path:path", path)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def save_npz(path, names, arrays):
@@ -4890,7 +4963,7 @@ def save_npz(path, names, arrays):
     try:
         names_c = c_strings(names)
         arrays_c = handle_list(arrays)
-        status = lib.py_save_npz(c_path(path), names_c, len(names_c), arrays_c, len(arrays_c))
+        status = py_save_npz(c_path(path), names_c, len(names_c), arrays_c, len(arrays_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, save_npz, "save_npz", "path:path names:str[] arrays:tensor[]", path, names, arrays)
     if status:
@@ -4907,7 +4980,7 @@ def load_npz(path, only=None):
     try:
         only_c = NULL if only is None else c_strings(only)
         out = ffi_new("int64_t[2]")
-        status = lib.py_load_npz(c_path(path), only_c, -1 if only is None else len(only_c), out)
+        status = py_load_npz(c_path(path), only_c, -1 if only is None else len(only_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, load_npz, "load_npz", "path:path only:str[]?", path, only)
     if status:
@@ -4938,7 +5011,7 @@ def read_csv(path, columns=None, delimiter=None, header=True, categories=None, o
         columns_c = NULL if columns is None else c_strings(columns)
         categories_c = NULL if categories is None else c_strings(categories)
         out = ffi_new("int64_t[3]")
-        status = lib.py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, 0 if dtype is None else DTYPE[dtype], out)
+        status = py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, 0 if dtype is None else DTYPE[dtype], out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, read_csv, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:dtype?", path, columns, delimiter, header, categories, one_hot, dtype)
     if status:
@@ -4949,7 +5022,7 @@ def read_csv(path, columns=None, delimiter=None, header=True, categories=None, o
 def cuda_device_count():
     """How many CUDA devices there are."""
     try:
-        out = lib.py_cuda_device_count()
+        out = py_cuda_device_count()
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda_device_count, "cuda_device_count", "")
     return int_or_fail(out)
@@ -4962,7 +5035,7 @@ def cuda_reason():
         Empty if CUDA is available.
     """
     try:
-        out = lib.py_cuda_reason()
+        out = py_cuda_reason()
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda_reason, "cuda_reason", "")
     return take_text(out)
@@ -4971,7 +5044,7 @@ def cuda_reason():
 def cuda_current_device():
     """Which CUDA device is meant where none is numbered, in this context."""
     try:
-        out = lib.py_cuda_current_device()
+        out = py_cuda_current_device()
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda_current_device, "cuda_current_device", "")
     return int_or_fail(out)
@@ -4984,7 +5057,7 @@ def cuda_set_device(index):
         index: Its number.
     """
     try:
-        status = lib.py_cuda_set_device(index)
+        status = py_cuda_set_device(index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cuda_set_device, "cuda_set_device", "index:i64", index)
     if status:
@@ -5002,7 +5075,7 @@ def device_from_text(text):
         one.
     """
     try:
-        out = lib.py_device_from_text(c_string(text))
+        out = py_device_from_text(c_string(text))
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_from_text, "device_from_text", "text:str", text)
     return device_from(out)
@@ -5016,7 +5089,7 @@ def device_name(device):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_device_name(device_type, device_index)
+        out = py_device_name(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_name, "device_name", "device:device", device)
     return take_text(out)
@@ -5031,7 +5104,7 @@ def device_capability(device):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[2]")
-        status = lib.py_device_capability(device_type, device_index, out)
+        status = py_device_capability(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_capability, "device_capability", "device:device", device)
     if status:
@@ -5052,7 +5125,7 @@ def get_device_properties(device):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[5]")
-        status = lib.py_get_device_properties(device_type, device_index, out)
+        status = py_get_device_properties(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_device_properties, "get_device_properties", "device:device", device)
     if status:
@@ -5073,7 +5146,7 @@ def device_memory(device):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[4]")
-        status = lib.py_device_memory(device_type, device_index, out)
+        status = py_device_memory(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_memory, "device_memory", "device:device", device)
     if status:
@@ -5090,7 +5163,7 @@ def reset_peak_memory_stats(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = lib.py_reset_peak_memory_stats(device_type, device_index)
+        status = py_reset_peak_memory_stats(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reset_peak_memory_stats, "reset_peak_memory_stats", "device:device?", device)
     if status:
@@ -5106,7 +5179,7 @@ def set_tf32(matmul, convolution):
         convolution: For convolutions (torch.backends.cudnn.allow_tf32, on at first).
     """
     try:
-        status = lib.py_set_tf32(matmul, convolution)
+        status = py_set_tf32(matmul, convolution)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_tf32, "set_tf32", "matmul:bool convolution:bool", matmul, convolution)
     if status:
@@ -5117,7 +5190,7 @@ def get_tf32():
     """What set_tf32 set."""
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_get_tf32(out)
+        status = py_get_tf32(out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_tf32, "get_tf32", "")
     if status:
@@ -5136,7 +5209,7 @@ def set_deterministic(enabled):
         enabled: Whether everything repeats bit for bit, which it does at first.
     """
     try:
-        status = lib.py_set_deterministic(enabled)
+        status = py_set_deterministic(enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_deterministic, "set_deterministic", "enabled:bool", enabled)
     if status:
@@ -5146,7 +5219,7 @@ def set_deterministic(enabled):
 def get_deterministic():
     """What set_deterministic set."""
     try:
-        out = lib.py_get_deterministic()
+        out = py_get_deterministic()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_deterministic, "get_deterministic", "")
     if out < 0:
@@ -5157,16 +5230,18 @@ def get_deterministic():
 def tensor_pin_memory(input):
     """A copy in page-locked memory, from and to which GPUs copy without a detour."""
     try:
-        out = lib.py_tensor_pin_memory(input._h)
+        out = py_tensor_pin_memory(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_pin_memory, "pin_memory", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tensor_is_pinned(input):
     """Whether the tensor lies in memory that pin_memory allocated."""
     try:
-        out = lib.py_tensor_is_pinned(input._h)
+        out = py_tensor_is_pinned(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_pinned, "is_pinned", "input:tensor", input)
     if out < 0:
@@ -5183,7 +5258,7 @@ def stream_new(device=None, priority=0):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_stream_new(device_type, device_index, priority)
+        out = py_stream_new(device_type, device_index, priority)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stream_new, "stream_new", "device:device? priority:i64", device, priority)
     return Stream.own(out)
@@ -5199,7 +5274,7 @@ def stream_external(device, native):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_stream_external(device_type, device_index, native)
+        out = py_stream_external(device_type, device_index, native)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stream_external, "stream_external", "device:device native:i64", device, native)
     return Stream.own(out)
@@ -5213,7 +5288,7 @@ def current_stream(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_current_stream(device_type, device_index)
+        out = py_current_stream(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, current_stream, "current_stream", "device:device?", device)
     return Stream.own(out)
@@ -5227,7 +5302,7 @@ def default_stream(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_default_stream(device_type, device_index)
+        out = py_default_stream(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, default_stream, "default_stream", "device:device?", device)
     return Stream.own(out)
@@ -5242,7 +5317,7 @@ def set_stream(device, stream):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = lib.py_set_stream(device_type, device_index, 0 if stream is None else stream._h)
+        status = py_set_stream(device_type, device_index, 0 if stream is None else stream._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_stream, "set_stream", "device:device stream:handle?", device, stream)
     if status:
@@ -5257,7 +5332,7 @@ def tensor_record_stream(input, stream):
         stream: A stream other than the one it was made on.
     """
     try:
-        status = lib.py_tensor_record_stream(input._h, stream._h)
+        status = py_tensor_record_stream(input, stream._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_record_stream, "record_stream", "input:tensor stream:handle", input, stream)
     if status:
@@ -5273,7 +5348,7 @@ def event_new(device=None, timing=False):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_event_new(device_type, device_index, timing)
+        out = py_event_new(device_type, device_index, timing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, event_new, "event_new", "device:device? timing:bool", device, timing)
     return Event.own(out)
@@ -5287,7 +5362,7 @@ def graph_new(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_graph_new(device_type, device_index)
+        out = py_graph_new(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, graph_new, "graph_new", "device:device?", device)
     return Graph.own(out)
@@ -5296,7 +5371,7 @@ def graph_new(device=None):
 def is_capturing():
     """Whether this thread is capturing a graph."""
     try:
-        out = lib.py_is_capturing()
+        out = py_is_capturing()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_capturing, "is_capturing", "")
     if out < 0:
@@ -5315,10 +5390,12 @@ def linalg_cholesky(A, *, upper=False, out=None):
     if out is not None:
         return into(out, linalg_cholesky, A, upper=upper)
     try:
-        out = lib.py_linalg_cholesky(A._h, upper)
+        out = py_linalg_cholesky(A, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cholesky, "cholesky", "A:tensor upper:bool", A, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
@@ -5338,7 +5415,7 @@ def linalg_cholesky_ex(A, *, upper=False, check_errors=False, out=None):
         return into(out, linalg_cholesky_ex, A, upper=upper, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_linalg_cholesky_ex(A._h, upper, check_errors, out)
+        status = py_linalg_cholesky_ex(A, upper, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cholesky_ex, "cholesky_ex", "A:tensor upper:bool check_errors:bool", A, upper, check_errors)
     if status:
@@ -5355,10 +5432,12 @@ def cholesky(input, upper=False, *, out=None):
     if out is not None:
         return into(out, cholesky, input, upper)
     try:
-        out = lib.py_cholesky(input._h, upper)
+        out = py_cholesky(input, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky, "cholesky", "input:tensor upper:bool", input, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cholesky_solve(input, input2, upper=False, *, out=None):
@@ -5371,10 +5450,12 @@ def cholesky_solve(input, input2, upper=False, *, out=None):
     if out is not None:
         return into(out, cholesky_solve, input, input2, upper)
     try:
-        out = lib.py_cholesky_solve(input._h, input2._h, upper)
+        out = py_cholesky_solve(input, input2, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky_solve, "cholesky_solve", "input:tensor input2:tensor upper:bool", input, input2, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cholesky_inverse(input, upper=False, *, out=None):
@@ -5386,10 +5467,12 @@ def cholesky_inverse(input, upper=False, *, out=None):
     if out is not None:
         return into(out, cholesky_inverse, input, upper)
     try:
-        out = lib.py_cholesky_inverse(input._h, upper)
+        out = py_cholesky_inverse(input, upper)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cholesky_inverse, "cholesky_inverse", "input:tensor upper:bool", input, upper)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_lu_factor(A, *, pivot=True, out=None):
@@ -5405,7 +5488,7 @@ def linalg_lu_factor(A, *, pivot=True, out=None):
         return into(out, linalg_lu_factor, A, pivot=pivot)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_linalg_lu_factor(A._h, pivot, out)
+        status = py_linalg_lu_factor(A, pivot, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu_factor, "lu_factor", "A:tensor pivot:bool", A, pivot)
     if status:
@@ -5430,7 +5513,7 @@ def linalg_lu_factor_ex(A, *, pivot=True, check_errors=False, out=None):
         return into(out, linalg_lu_factor_ex, A, pivot=pivot, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[3]")
-        status = lib.py_linalg_lu_factor_ex(A._h, pivot, check_errors, out)
+        status = py_linalg_lu_factor_ex(A, pivot, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu_factor_ex, "lu_factor_ex", "A:tensor pivot:bool check_errors:bool", A, pivot, check_errors)
     if status:
@@ -5451,7 +5534,7 @@ def linalg_lu(A, *, pivot=True, out=None):
         return into(out, linalg_lu, A, pivot=pivot)
     try:
         out = ffi_new("int64_t[3]")
-        status = lib.py_linalg_lu(A._h, pivot, out)
+        status = py_linalg_lu(A, pivot, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu, "lu", "A:tensor pivot:bool", A, pivot)
     if status:
@@ -5473,7 +5556,7 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True, *, out=N
         return into(out, lu_unpack, LU_data, LU_pivots, unpack_data, unpack_pivots)
     try:
         out = ffi_new("int64_t[3]")
-        status = lib.py_lu_unpack(LU_data._h, LU_pivots._h, unpack_data, unpack_pivots, out)
+        status = py_lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lu_unpack, "lu_unpack", "LU_data:tensor LU_pivots:tensor unpack_data:bool unpack_pivots:bool", LU_data, LU_pivots, unpack_data, unpack_pivots)
     if status:
@@ -5495,10 +5578,12 @@ def linalg_lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     if out is not None:
         return into(out, linalg_lu_solve, LU, pivots, B, left=left, adjoint=adjoint)
     try:
-        out = lib.py_linalg_lu_solve(LU._h, pivots._h, B._h, left, adjoint)
+        out = py_linalg_lu_solve(LU, pivots, B, left, adjoint)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lu_solve, "lu_solve", "LU:tensor pivots:tensor B:tensor left:bool adjoint:bool", LU, pivots, B, left, adjoint)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lu_solve(input, LU_data, LU_pivots, *, out=None):
@@ -5511,10 +5596,12 @@ def lu_solve(input, LU_data, LU_pivots, *, out=None):
     if out is not None:
         return into(out, lu_solve, input, LU_data, LU_pivots)
     try:
-        out = lib.py_lu_solve(input._h, LU_data._h, LU_pivots._h)
+        out = py_lu_solve(input, LU_data, LU_pivots)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lu_solve, "lu_solve", "input:tensor LU_data:tensor LU_pivots:tensor", input, LU_data, LU_pivots)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_solve(A, B, *, left=True, out=None):
@@ -5528,10 +5615,12 @@ def linalg_solve(A, B, *, left=True, out=None):
     if out is not None:
         return into(out, linalg_solve, A, B, left=left)
     try:
-        out = lib.py_linalg_solve(A._h, B._h, left)
+        out = py_linalg_solve(A, B, left)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve, "solve", "A:tensor B:tensor left:bool", A, B, left)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
@@ -5552,7 +5641,7 @@ def linalg_solve_ex(A, B, *, left=True, check_errors=False, out=None):
         return into(out, linalg_solve_ex, A, B, left=left, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_linalg_solve_ex(A._h, B._h, left, check_errors, out)
+        status = py_linalg_solve_ex(A, B, left, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve_ex, "solve_ex", "A:tensor B:tensor left:bool check_errors:bool", A, B, left, check_errors)
     if status:
@@ -5573,10 +5662,12 @@ def linalg_solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=
     if out is not None:
         return into(out, linalg_solve_triangular, A, B, upper=upper, left=left, unitriangular=unitriangular)
     try:
-        out = lib.py_linalg_solve_triangular(A._h, B._h, upper, left, unitriangular)
+        out = py_linalg_solve_triangular(A, B, upper, left, unitriangular)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_solve_triangular, "solve_triangular", "A:tensor B:tensor upper:bool left:bool unitriangular:bool", A, B, upper, left, unitriangular)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False, *, out=None):
@@ -5596,7 +5687,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False,
         return into(out, triangular_solve, input, A, upper, transpose, unitriangular)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_triangular_solve(input._h, A._h, upper, transpose, unitriangular, out)
+        status = py_triangular_solve(input, A, upper, transpose, unitriangular, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triangular_solve, "triangular_solve", "input:tensor A:tensor upper:bool transpose:bool unitriangular:bool", input, A, upper, transpose, unitriangular)
     if status:
@@ -5613,10 +5704,12 @@ def linalg_inv(A, *, out=None):
     if out is not None:
         return into(out, linalg_inv, A)
     try:
-        out = lib.py_linalg_inv(A._h)
+        out = py_linalg_inv(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_inv, "inv", "A:tensor", A)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def inverse(input, *, out=None):
@@ -5624,10 +5717,12 @@ def inverse(input, *, out=None):
     if out is not None:
         return into(out, inverse, input)
     try:
-        out = lib.py_inverse(input._h)
+        out = py_inverse(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, inverse, "inverse", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_inv_ex(A, *, check_errors=False, out=None):
@@ -5646,7 +5741,7 @@ def linalg_inv_ex(A, *, check_errors=False, out=None):
         return into(out, linalg_inv_ex, A, check_errors=check_errors)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_linalg_inv_ex(A._h, check_errors, out)
+        status = py_linalg_inv_ex(A, check_errors, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_inv_ex, "inv_ex", "A:tensor check_errors:bool", A, check_errors)
     if status:
@@ -5663,10 +5758,12 @@ def linalg_det(A, *, out=None):
     if out is not None:
         return into(out, linalg_det, A)
     try:
-        out = lib.py_linalg_det(A._h)
+        out = py_linalg_det(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_det, "det", "A:tensor", A)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def det(input, *, out=None):
@@ -5674,10 +5771,12 @@ def det(input, *, out=None):
     if out is not None:
         return into(out, det, input)
     try:
-        out = lib.py_det(input._h)
+        out = py_det(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, det, "det", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_slogdet(A, *, out=None):
@@ -5691,7 +5790,7 @@ def linalg_slogdet(A, *, out=None):
         return into(out, linalg_slogdet, A)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_linalg_slogdet(A._h, out)
+        status = py_linalg_slogdet(A, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_slogdet, "slogdet", "A:tensor", A)
     if status:
@@ -5706,7 +5805,7 @@ def slogdet(input, *, out=None):
         return into(out, slogdet, input)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_slogdet(input._h, out)
+        status = py_slogdet(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, slogdet, "slogdet", "input:tensor", input)
     if status:
@@ -5719,10 +5818,12 @@ def logdet(input, *, out=None):
     if out is not None:
         return into(out, logdet, input)
     try:
-        out = lib.py_logdet(input._h)
+        out = py_logdet(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logdet, "logdet", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_qr(A, mode='reduced', *, out=None):
@@ -5738,7 +5839,7 @@ def linalg_qr(A, mode='reduced', *, out=None):
         return into(out, linalg_qr, A, mode)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_linalg_qr(A._h, c_string(mode), out)
+        status = py_linalg_qr(A, c_string(mode), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_qr, "qr", "A:tensor mode:str", A, mode)
     if status:
@@ -5755,7 +5856,7 @@ def geqrf(input, *, out=None):
         return into(out, geqrf, input)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_geqrf(input._h, out)
+        status = py_geqrf(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, geqrf, "geqrf", "input:tensor", input)
     if status:
@@ -5773,10 +5874,12 @@ def linalg_householder_product(A, tau, *, out=None):
     if out is not None:
         return into(out, linalg_householder_product, A, tau)
     try:
-        out = lib.py_linalg_householder_product(A._h, tau._h)
+        out = py_linalg_householder_product(A, tau)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_householder_product, "householder_product", "A:tensor tau:tensor", A, tau)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def orgqr(input, input2, *, out=None):
@@ -5788,10 +5891,12 @@ def orgqr(input, input2, *, out=None):
     if out is not None:
         return into(out, orgqr, input, input2)
     try:
-        out = lib.py_orgqr(input._h, input2._h)
+        out = py_orgqr(input, input2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, orgqr, "orgqr", "input:tensor input2:tensor", input, input2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
@@ -5806,10 +5911,12 @@ def ormqr(input, input2, input3, left=True, transpose=False, *, out=None):
     if out is not None:
         return into(out, ormqr, input, input2, input3, left, transpose)
     try:
-        out = lib.py_ormqr(input._h, input2._h, input3._h, left, transpose)
+        out = py_ormqr(input, input2, input3, left, transpose)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ormqr, "ormqr", "input:tensor input2:tensor input3:tensor left:bool transpose:bool", input, input2, input3, left, transpose)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_eigh(A, UPLO='L', *, out=None):
@@ -5825,7 +5932,7 @@ def linalg_eigh(A, UPLO='L', *, out=None):
         return into(out, linalg_eigh, A, UPLO)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_linalg_eigh(A._h, c_string(UPLO), out)
+        status = py_linalg_eigh(A, c_string(UPLO), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_eigh, "eigh", "A:tensor UPLO:str", A, UPLO)
     if status:
@@ -5843,10 +5950,12 @@ def linalg_eigvalsh(A, UPLO='L', *, out=None):
     if out is not None:
         return into(out, linalg_eigvalsh, A, UPLO)
     try:
-        out = lib.py_linalg_eigvalsh(A._h, c_string(UPLO))
+        out = py_linalg_eigvalsh(A, c_string(UPLO))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_eigvalsh, "eigvalsh", "A:tensor UPLO:str", A, UPLO)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
@@ -5863,7 +5972,7 @@ def linalg_svd(A, full_matrices=True, *, driver=None, out=None):
         return into(out, linalg_svd, A, full_matrices, driver=driver)
     try:
         out = ffi_new("int64_t[3]")
-        status = lib.py_linalg_svd(A._h, full_matrices, NULL if driver is None else c_string(driver), out)
+        status = py_linalg_svd(A, full_matrices, NULL if driver is None else c_string(driver), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_svd, "svd", "A:tensor full_matrices:bool driver:str?", A, full_matrices, driver)
     if status:
@@ -5881,10 +5990,12 @@ def linalg_svdvals(A, *, driver=None, out=None):
     if out is not None:
         return into(out, linalg_svdvals, A, driver=driver)
     try:
-        out = lib.py_linalg_svdvals(A._h, NULL if driver is None else c_string(driver))
+        out = py_linalg_svdvals(A, NULL if driver is None else c_string(driver))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_svdvals, "svdvals", "A:tensor driver:str?", A, driver)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def svd(input, some=True, compute_uv=True, *, out=None):
@@ -5899,7 +6010,7 @@ def svd(input, some=True, compute_uv=True, *, out=None):
         return into(out, svd, input, some, compute_uv)
     try:
         out = ffi_new("int64_t[3]")
-        status = lib.py_svd(input._h, some, compute_uv, out)
+        status = py_svd(input, some, compute_uv, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, svd, "svd", "input:tensor some:bool compute_uv:bool", input, some, compute_uv)
     if status:
@@ -5922,10 +6033,12 @@ def linalg_pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
     try:
         atol_h, atol_kind, atol_i, atol_f = read_operand_or_none(atol)
         rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
-        out = lib.py_linalg_pinv(A._h, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
+        out = py_linalg_pinv(A, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_pinv, "pinv", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
@@ -5943,10 +6056,12 @@ def linalg_matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
     try:
         atol_h, atol_kind, atol_i, atol_f = read_operand_or_none(atol)
         rtol_h, rtol_kind, rtol_i, rtol_f = read_operand_or_none(rtol)
-        out = lib.py_linalg_matrix_rank(A._h, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
+        out = py_linalg_matrix_rank(A, atol_h, atol_kind, atol_i, atol_f, rtol_h, rtol_kind, rtol_i, rtol_f, hermitian)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_rank, "matrix_rank", "A:tensor atol:operand? rtol:operand? hermitian:bool", A, atol, rtol, hermitian)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
@@ -5969,7 +6084,7 @@ def linalg_lstsq(A, B, rcond=None, *, driver=None, out=None):
         return into(out, linalg_lstsq, A, B, rcond, driver=driver)
     try:
         out = ffi_new("int64_t[4]")
-        status = lib.py_linalg_lstsq(A._h, B._h, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
+        status = py_linalg_lstsq(A, B, rcond is not None, 0.0 if rcond is None else rcond, NULL if driver is None else c_string(driver), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_lstsq, "lstsq", "A:tensor B:tensor rcond:f64? driver:str?", A, B, rcond, driver)
     if status:
@@ -5989,10 +6104,12 @@ def linalg_cond(A, p=None, *, out=None):
         return into(out, linalg_cond, A, p)
     try:
         p_kind, p_i, p_f = read_scalar_or_none(p)
-        out = lib.py_linalg_cond(A._h, p_kind, p_i, p_f)
+        out = py_linalg_cond(A, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cond, "cond", "A:tensor p:scalar?", A, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_cond_named(A, p, *, out=None):
@@ -6005,10 +6122,12 @@ def linalg_cond_named(A, p, *, out=None):
     if out is not None:
         return into(out, linalg_cond_named, A, p)
     try:
-        out = lib.py_linalg_cond_named(A._h, c_string(p))
+        out = py_linalg_cond_named(A, c_string(p))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cond_named, "linalg_cond_named", "A:tensor p:str", A, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matrix_exp(A, *, out=None):
@@ -6020,10 +6139,12 @@ def linalg_matrix_exp(A, *, out=None):
     if out is not None:
         return into(out, linalg_matrix_exp, A)
     try:
-        out = lib.py_linalg_matrix_exp(A._h)
+        out = py_linalg_matrix_exp(A)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_exp, "matrix_exp", "A:tensor", A)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def matrix_exp(input, *, out=None):
@@ -6031,10 +6152,12 @@ def matrix_exp(input, *, out=None):
     if out is not None:
         return into(out, matrix_exp, input)
     try:
-        out = lib.py_matrix_exp(input._h)
+        out = py_matrix_exp(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matrix_exp, "matrix_exp", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_tensorinv(A, ind=2, *, out=None):
@@ -6047,10 +6170,12 @@ def linalg_tensorinv(A, ind=2, *, out=None):
     if out is not None:
         return into(out, linalg_tensorinv, A, ind)
     try:
-        out = lib.py_linalg_tensorinv(A._h, ind)
+        out = py_linalg_tensorinv(A, ind)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_tensorinv, "tensorinv", "A:tensor ind:i64", A, ind)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_tensorsolve(A, B, dims=None, *, out=None):
@@ -6065,10 +6190,12 @@ def linalg_tensorsolve(A, B, dims=None, *, out=None):
         return into(out, linalg_tensorsolve, A, B, dims)
     try:
         dims_c, dims_c_n = optional_ints(dims, 0)
-        out = lib.py_linalg_tensorsolve(A._h, B._h, dims_c, dims_c_n)
+        out = py_linalg_tensorsolve(A, B, dims_c, dims_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_tensorsolve, "tensorsolve", "A:tensor B:tensor dims:i64[]?", A, B, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
@@ -6088,10 +6215,12 @@ def rotary_embedding(input, positions=None, base=10000.0, interleaved=False):
         Of the input's shape and dtype.
     """
     try:
-        out = lib.py_rotary_embedding(input._h, 0 if positions is None else positions._h, base, interleaved)
+        out = py_rotary_embedding(input, positions, base, interleaved)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rotary_embedding, "rotary_embedding", "input:tensor positions:tensor? base:f64 interleaved:bool", input, positions, base, interleaved)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
@@ -6108,10 +6237,12 @@ def sinusoidal_embedding(positions, embedding_dim, base=10000.0):
         [..., embedding_dim] of the default dtype.
     """
     try:
-        out = lib.py_sinusoidal_embedding(positions._h, embedding_dim, base)
+        out = py_sinusoidal_embedding(positions, embedding_dim, base)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinusoidal_embedding, "sinusoidal_embedding", "positions:tensor embedding_dim:i64 base:f64", positions, embedding_dim, base)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def top_k_top_p_filtering(logits, top_k=None, top_p=None):
@@ -6128,10 +6259,12 @@ def top_k_top_p_filtering(logits, top_k=None, top_p=None):
         The scores, -inf for tokens that are left out.
     """
     try:
-        out = lib.py_top_k_top_p_filtering(logits._h, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p)
+        out = py_top_k_top_p_filtering(logits, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, top_k_top_p_filtering, "top_k_top_p_filtering", "logits:tensor top_k:i64? top_p:f64?", logits, top_k, top_p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=None):
@@ -6151,10 +6284,12 @@ def sample_logits(logits, temperature=1.0, top_k=None, top_p=None, *, generator=
         int64 [...].
     """
     try:
-        out = lib.py_sample_logits(logits._h, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
+        out = py_sample_logits(logits, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sample_logits, "sample_logits", "logits:tensor temperature:f64 top_k:i64? top_p:f64? generator:handle?", logits, temperature, top_k, top_p, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def kv_cache_new(capacity=0):
@@ -6166,7 +6301,7 @@ def kv_cache_new(capacity=0):
             come.
     """
     try:
-        out = lib.py_kv_cache_new(capacity)
+        out = py_kv_cache_new(capacity)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kv_cache_new, "kv_cache_new", "capacity:i64", capacity)
     return KvCache.own(out)
@@ -6186,10 +6321,12 @@ def amp_unscale_(grads, scale):
     """
     try:
         grads_c = handle_list(grads)
-        out = lib.py_amp_unscale_(grads_c, len(grads_c), scale._h)
+        out = py_amp_unscale_(grads_c, len(grads_c), scale)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amp_unscale_, "amp_unscale_", "grads:tensor[] scale:tensor", grads, scale)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval):
@@ -6206,7 +6343,7 @@ def amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_f
         growth_interval: How many steps in a row.
     """
     try:
-        status = lib.py_amp_update_scale_(scale._h, growth_tracker._h, found_inf._h, growth_factor, backoff_factor, growth_interval)
+        status = py_amp_update_scale_(scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amp_update_scale_, "amp_update_scale_", "scale:tensor growth_tracker:tensor found_inf:tensor growth_factor:f64 backoff_factor:f64 growth_interval:i64", scale, growth_tracker, found_inf, growth_factor, backoff_factor, growth_interval)
     if status:
@@ -6223,7 +6360,7 @@ def grad_scaler_new(init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, g
         growth_interval: How many finite steps in a row let it grow.
     """
     try:
-        out = lib.py_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval)
+        out = py_grad_scaler_new(init_scale, growth_factor, backoff_factor, growth_interval)
     except BAD_ARGUMENTS as error:
         return otherwise(error, grad_scaler_new, "grad_scaler_new", "init_scale:f64 growth_factor:f64 backoff_factor:f64 growth_interval:i64", init_scale, growth_factor, backoff_factor, growth_interval)
     return GradScaler.own(out)
@@ -6239,10 +6376,12 @@ def index(input, indices):
     """
     try:
         indices_c = optional_handle_list(indices)
-        out = lib.py_index(input._h, indices_c, len(indices_c))
+        out = py_index(input, indices_c, len(indices_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, index, "index", "input:tensor indices:tensor?[]", input, indices)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_put(input, indices, values, accumulate=False, *, out=None):
@@ -6258,10 +6397,12 @@ def index_put(input, indices, values, accumulate=False, *, out=None):
         return into(out, index_put, input, indices, values, accumulate)
     try:
         indices_c = optional_handle_list(indices)
-        out = lib.py_index_put(input._h, indices_c, len(indices_c), values._h, accumulate)
+        out = py_index_put(input, indices_c, len(indices_c), values, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_put, "index_put", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_put_(input, indices, values, accumulate=False):
@@ -6275,7 +6416,7 @@ def index_put_(input, indices, values, accumulate=False):
     """
     try:
         indices_c = optional_handle_list(indices)
-        status = lib.py_index_put_(input._h, indices_c, len(indices_c), values._h, accumulate)
+        status = py_index_put_(input, indices_c, len(indices_c), values, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_put_, "index_put_", "input:tensor indices:tensor?[] values:tensor accumulate:bool", input, indices, values, accumulate)
     if status:
@@ -6295,10 +6436,12 @@ def index_select(input, dim=MISSING, index=MISSING, *, axis=None, out=None):
     if out is not None:
         return into(out, index_select, input, dim, index)
     try:
-        out = lib.py_index_select(input._h, dim, index._h)
+        out = py_index_select(input, dim, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_select, "index_select", "input:tensor dim:i64 index:tensor", input, dim, index)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None, out=None):
@@ -6316,10 +6459,12 @@ def index_add(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axi
         return into(out, index_add, input, dim, index, source, alpha=alpha)
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_index_add(input._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
+        out = py_index_add(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_add, "index_add", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, axis=None):
@@ -6335,7 +6480,7 @@ def index_add_(input, dim=MISSING, index=MISSING, source=MISSING, *, alpha=1, ax
         dim = axis
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_index_add_(input._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
+        status = py_index_add_(input, dim, index, source, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_add_, "index_add_", "input:tensor dim:i64 index:tensor source:tensor alpha:scalar", input, dim, index, source, alpha)
     if status:
@@ -6356,10 +6501,12 @@ def gather(input, dim=MISSING, index=MISSING, *, sparse_grad=False, axis=None, o
     if out is not None:
         return into(out, gather, input, dim, index, sparse_grad=sparse_grad)
     try:
-        out = lib.py_gather(input._h, dim, index._h, sparse_grad)
+        out = py_gather(input, dim, index, sparse_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gather, "gather", "input:tensor dim:i64 index:tensor sparse_grad:bool", input, dim, index, sparse_grad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=None):
@@ -6377,10 +6524,12 @@ def scatter(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, out=No
         return into(out, scatter, input, dim, index, src)
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
-        out = lib.py_scatter(input._h, dim, index._h, src_h, src_kind, src_i, src_f)
+        out = py_scatter(input, dim, index, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter, "scatter", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
@@ -6395,7 +6544,7 @@ def scatter_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
         dim = axis
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
-        status = lib.py_scatter_(input._h, dim, index._h, src_h, src_kind, src_i, src_f)
+        status = py_scatter_(input, dim, index, src_h, src_kind, src_i, src_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_, "scatter_", "input:tensor dim:i64 index:tensor src:operand", input, dim, index, src)
     if status:
@@ -6416,10 +6565,12 @@ def scatter_add(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None, ou
     if out is not None:
         return into(out, scatter_add, input, dim, index, src)
     try:
-        out = lib.py_scatter_add(input._h, dim, index._h, src._h)
+        out = py_scatter_add(input, dim, index, src)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_add, "scatter_add", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
@@ -6433,7 +6584,7 @@ def scatter_add_(input, dim=MISSING, index=MISSING, src=MISSING, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_scatter_add_(input._h, dim, index._h, src._h)
+        status = py_scatter_add_(input, dim, index, src)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_add_, "scatter_add_", "input:tensor dim:i64 index:tensor src:tensor", input, dim, index, src)
     if status:
@@ -6457,10 +6608,12 @@ def scatter_reduce(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSIN
     if out is not None:
         return into(out, scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
     try:
-        out = lib.py_scatter_reduce(input._h, dim, index._h, src._h, c_string(reduce), include_self)
+        out = py_scatter_reduce(input, dim, index, src, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_reduce, "scatter_reduce", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSING, *, include_self=True, axis=None):
@@ -6476,7 +6629,7 @@ def scatter_reduce_(input, dim=MISSING, index=MISSING, src=MISSING, reduce=MISSI
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_scatter_reduce_(input._h, dim, index._h, src._h, c_string(reduce), include_self)
+        status = py_scatter_reduce_(input, dim, index, src, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scatter_reduce_, "scatter_reduce_", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self)
     if status:
@@ -6499,10 +6652,12 @@ def index_reduce(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSI
     if out is not None:
         return into(out, index_reduce, input, dim, index, source, reduce, include_self=include_self)
     try:
-        out = lib.py_index_reduce(input._h, dim, index._h, source._h, c_string(reduce), include_self)
+        out = py_index_reduce(input, dim, index, source, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_reduce, "index_reduce", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISSING, *, include_self=True, axis=None):
@@ -6518,7 +6673,7 @@ def index_reduce_(input, dim=MISSING, index=MISSING, source=MISSING, reduce=MISS
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_index_reduce_(input._h, dim, index._h, source._h, c_string(reduce), include_self)
+        status = py_index_reduce_(input, dim, index, source, c_string(reduce), include_self)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_reduce_, "index_reduce_", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self)
     if status:
@@ -6540,10 +6695,12 @@ def index_fill(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None, o
         return into(out, index_fill, input, dim, index, value)
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        out = lib.py_index_fill(input._h, dim, index._h, value_h, value_kind, value_i, value_f)
+        out = py_index_fill(input, dim, index, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_fill, "index_fill", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
@@ -6558,7 +6715,7 @@ def index_fill_(input, dim=MISSING, index=MISSING, value=MISSING, *, axis=None):
         dim = axis
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        status = lib.py_index_fill_(input._h, dim, index._h, value_h, value_kind, value_i, value_f)
+        status = py_index_fill_(input, dim, index, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_fill_, "index_fill_", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value)
     if status:
@@ -6579,10 +6736,12 @@ def index_copy(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None, 
     if out is not None:
         return into(out, index_copy, input, dim, index, source)
     try:
-        out = lib.py_index_copy(input._h, dim, index._h, source._h)
+        out = py_index_copy(input, dim, index, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_copy, "index_copy", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None):
@@ -6596,7 +6755,7 @@ def index_copy_(input, dim=MISSING, index=MISSING, source=MISSING, *, axis=None)
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_index_copy_(input._h, dim, index._h, source._h)
+        status = py_index_copy_(input, dim, index, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, index_copy_, "index_copy_", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source)
     if status:
@@ -6614,10 +6773,12 @@ def masked_scatter(input, mask, source, *, out=None):
     if out is not None:
         return into(out, masked_scatter, input, mask, source)
     try:
-        out = lib.py_masked_scatter(input._h, mask._h, source._h)
+        out = py_masked_scatter(input, mask, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_scatter, "masked_scatter", "input:tensor mask:tensor source:tensor", input, mask, source)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_scatter_(input, mask, source):
@@ -6628,7 +6789,7 @@ def masked_scatter_(input, mask, source):
         source: What to write, in row-major order.
     """
     try:
-        status = lib.py_masked_scatter_(input._h, mask._h, source._h)
+        status = py_masked_scatter_(input, mask, source)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_scatter_, "masked_scatter_", "input:tensor mask:tensor source:tensor", input, mask, source)
     if status:
@@ -6645,10 +6806,12 @@ def take(input, index, *, out=None):
     if out is not None:
         return into(out, take, input, index)
     try:
-        out = lib.py_take(input._h, index._h)
+        out = py_take(input, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, take, "take", "input:tensor index:tensor", input, index)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
@@ -6664,10 +6827,12 @@ def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
     if out is not None:
         return into(out, take_along_dim, input, indices, dim)
     try:
-        out = lib.py_take_along_dim(input._h, indices._h, dim is not None, 0 if dim is None else dim)
+        out = py_take_along_dim(input, indices, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, take_along_dim, "take_along_dim", "input:tensor indices:tensor dim:i64?", input, indices, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def put(input, index, source, accumulate=False, *, out=None):
@@ -6681,10 +6846,12 @@ def put(input, index, source, accumulate=False, *, out=None):
     if out is not None:
         return into(out, put, input, index, source, accumulate)
     try:
-        out = lib.py_put(input._h, index._h, source._h, accumulate)
+        out = py_put(input, index, source, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, put, "put", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def put_(input, index, source, accumulate=False):
@@ -6696,7 +6863,7 @@ def put_(input, index, source, accumulate=False):
         accumulate: Add instead of replacing; repeated indices then add up.
     """
     try:
-        status = lib.py_put_(input._h, index._h, source._h, accumulate)
+        status = py_put_(input, index, source, accumulate)
     except BAD_ARGUMENTS as error:
         return otherwise(error, put_, "put_", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate)
     if status:
@@ -6714,10 +6881,12 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     if out is not None:
         return into(out, nonzero_static, input, size=size, fill_value=fill_value)
     try:
-        out = lib.py_nonzero_static(input._h, size, fill_value)
+        out = py_nonzero_static(input, size, fill_value)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nonzero_static, "nonzero_static", "input:tensor size:i64 fill_value:i64", input, size, fill_value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_select(input, mask, *, out=None):
@@ -6729,10 +6898,12 @@ def masked_select(input, mask, *, out=None):
     if out is not None:
         return into(out, masked_select, input, mask)
     try:
-        out = lib.py_masked_select(input._h, mask._h)
+        out = py_masked_select(input, mask)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_select, "masked_select", "input:tensor mask:tensor", input, mask)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nonzero(input, *, out=None):
@@ -6740,10 +6911,12 @@ def nonzero(input, *, out=None):
     if out is not None:
         return into(out, nonzero, input)
     try:
-        out = lib.py_nonzero(input._h)
+        out = py_nonzero(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nonzero, "nonzero", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def one_hot(input, num_classes=-1):
@@ -6753,10 +6926,12 @@ def one_hot(input, num_classes=-1):
         num_classes: How many; -1 means the largest class plus 1.
     """
     try:
-        out = lib.py_one_hot(input._h, num_classes)
+        out = py_one_hot(input, num_classes)
     except BAD_ARGUMENTS as error:
         return otherwise(error, one_hot, "one_hot", "input:tensor num_classes:i64", input, num_classes)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tril(input, diagonal=0, *, out=None):
@@ -6768,10 +6943,12 @@ def tril(input, diagonal=0, *, out=None):
     if out is not None:
         return into(out, tril, input, diagonal)
     try:
-        out = lib.py_tril(input._h, diagonal)
+        out = py_tril(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril, "tril", "input:tensor diagonal:i64", input, diagonal)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tril_(input, diagonal=0):
@@ -6781,7 +6958,7 @@ def tril_(input, diagonal=0):
         diagonal: The last diagonal to keep; 0 is the main one.
     """
     try:
-        status = lib.py_tril_(input._h, diagonal)
+        status = py_tril_(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril_, "tril_", "input:tensor diagonal:i64", input, diagonal)
     if status:
@@ -6798,10 +6975,12 @@ def triu(input, diagonal=0, *, out=None):
     if out is not None:
         return into(out, triu, input, diagonal)
     try:
-        out = lib.py_triu(input._h, diagonal)
+        out = py_triu(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu, "triu", "input:tensor diagonal:i64", input, diagonal)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triu_(input, diagonal=0):
@@ -6811,7 +6990,7 @@ def triu_(input, diagonal=0):
         diagonal: The first diagonal to keep; 0 is the main one.
     """
     try:
-        status = lib.py_triu_(input._h, diagonal)
+        status = py_triu_(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu_, "triu_", "input:tensor diagonal:i64", input, diagonal)
     if status:
@@ -6831,7 +7010,7 @@ def at(input, index, tensors=()):
     """
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_at(input._h, c_string(index), tensors_c, len(tensors_c))
+        out = py_at(input, c_string(index), tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, at, "at", "input:tensor index:str tensors:tensor[]", input, index, tensors)
     return wrap_or(out, input)
@@ -6848,7 +7027,7 @@ def set_at(input, index, value, tensors=()):
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         tensors_c = handle_list(tensors)
-        status = lib.py_set_at(input._h, c_string(index), value_h, value_kind, value_i, value_f, tensors_c, len(tensors_c))
+        status = py_set_at(input, c_string(index), value_h, value_kind, value_i, value_f, tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_at, "set_at", "input:tensor index:str value:operand tensors:tensor[]", input, index, value, tensors)
     if status:
@@ -6876,10 +7055,12 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         return into(out, segment_reduce, data, reduce, lengths=lengths, indices=indices, offsets=offsets, axis=axis, unsafe=unsafe, initial=initial)
     try:
         initial_kind, initial_i, initial_f = read_scalar_or_none(initial)
-        out = lib.py_segment_reduce(data._h, c_string(reduce), 0 if lengths is None else lengths._h, 0 if indices is None else indices._h, 0 if offsets is None else offsets._h, axis, unsafe, initial_kind, initial_i, initial_f)
+        out = py_segment_reduce(data, c_string(reduce), lengths, indices, offsets, axis, unsafe, initial_kind, initial_i, initial_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, segment_reduce, "segment_reduce", "data:tensor reduce:str lengths:tensor? indices:tensor? offsets:tensor? axis:i64 unsafe:bool initial:scalar?", data, reduce, lengths, indices, offsets, axis, unsafe, initial)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def matmul(input, other, *, out=None):
@@ -6891,10 +7072,12 @@ def matmul(input, other, *, out=None):
     if out is not None:
         return into(out, matmul, input, other)
     try:
-        out = lib.py_matmul(input._h, other._h)
+        out = py_matmul(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matmul, "matmul", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mm(input, mat2, *, out=None):
@@ -6906,10 +7089,12 @@ def mm(input, mat2, *, out=None):
     if out is not None:
         return into(out, mm, input, mat2)
     try:
-        out = lib.py_mm(input._h, mat2._h)
+        out = py_mm(input, mat2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mm, "mm", "input:tensor mat2:tensor", input, mat2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bmm(input, mat2, *, out=None):
@@ -6921,10 +7106,12 @@ def bmm(input, mat2, *, out=None):
     if out is not None:
         return into(out, bmm, input, mat2)
     try:
-        out = lib.py_bmm(input._h, mat2._h)
+        out = py_bmm(input, mat2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bmm, "bmm", "input:tensor mat2:tensor", input, mat2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
@@ -6941,10 +7128,12 @@ def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_baddbmm(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        out = py_baddbmm(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, baddbmm, "baddbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
@@ -6959,7 +7148,7 @@ def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_baddbmm_(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        status = py_baddbmm_(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, baddbmm_, "baddbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
     if status:
@@ -6981,10 +7170,12 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_addbmm(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        out = py_addbmm(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addbmm, "addbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
@@ -6999,7 +7190,7 @@ def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_addbmm_(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        status = py_addbmm_(input, batch1, batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addbmm_, "addbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha)
     if status:
@@ -7016,10 +7207,12 @@ def mv(input, vec, *, out=None):
     if out is not None:
         return into(out, mv, input, vec)
     try:
-        out = lib.py_mv(input._h, vec._h)
+        out = py_mv(input, vec)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mv, "mv", "input:tensor vec:tensor", input, vec)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
@@ -7036,10 +7229,12 @@ def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_addmv(input._h, mat._h, vec._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        out = py_addmv(input, mat, vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmv, "addmv", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmv_(input, mat, vec, *, beta=1, alpha=1):
@@ -7054,7 +7249,7 @@ def addmv_(input, mat, vec, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_addmv_(input._h, mat._h, vec._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        status = py_addmv_(input, mat, vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmv_, "addmv_", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha)
     if status:
@@ -7071,10 +7266,12 @@ def vdot(input, other, *, out=None):
     if out is not None:
         return into(out, vdot, input, other)
     try:
-        out = lib.py_vdot(input._h, other._h)
+        out = py_vdot(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, vdot, "vdot", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dot(input, tensor, *, out=None):
@@ -7086,10 +7283,12 @@ def dot(input, tensor, *, out=None):
     if out is not None:
         return into(out, dot, input, tensor)
     try:
-        out = lib.py_dot(input._h, tensor._h)
+        out = py_dot(input, tensor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dot, "dot", "input:tensor tensor:tensor", input, tensor)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
@@ -7106,10 +7305,12 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_addmm(input._h, mat1._h, mat2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        out = py_addmm(input, mat1, mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmm, "addmm", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
@@ -7124,7 +7325,7 @@ def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_addmm_(input._h, mat1._h, mat2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        status = py_addmm_(input, mat1, mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addmm_, "addmm_", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha)
     if status:
@@ -7141,10 +7342,12 @@ def outer(input, vec2, *, out=None):
     if out is not None:
         return into(out, outer, input, vec2)
     try:
-        out = lib.py_outer(input._h, vec2._h)
+        out = py_outer(input, vec2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, outer, "outer", "input:tensor vec2:tensor", input, vec2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
@@ -7161,10 +7364,12 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_addr(input._h, vec1._h, vec2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        out = py_addr(input, vec1, vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addr, "addr", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addr_(input, vec1, vec2, *, beta=1, alpha=1):
@@ -7179,7 +7384,7 @@ def addr_(input, vec1, vec2, *, beta=1, alpha=1):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_addr_(input._h, vec1._h, vec2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+        status = py_addr_(input, vec1, vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addr_, "addr_", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha)
     if status:
@@ -7197,10 +7402,12 @@ def inner(input, other, *, out=None):
     if out is not None:
         return into(out, inner, input, other)
     try:
-        out = lib.py_inner(input._h, other._h)
+        out = py_inner(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, inner, "inner", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cross(input, other, dim=None, *, axis=None, out=None):
@@ -7215,10 +7422,12 @@ def cross(input, other, dim=None, *, axis=None, out=None):
     if out is not None:
         return into(out, cross, input, other, dim)
     try:
-        out = lib.py_cross(input._h, other._h, dim is not None, 0 if dim is None else dim)
+        out = py_cross(input, other, dim is not None, 0 if dim is None else dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cross, "cross", "input:tensor other:tensor dim:i64?", input, other, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def kron(input, other, *, out=None):
@@ -7230,10 +7439,12 @@ def kron(input, other, *, out=None):
     if out is not None:
         return into(out, kron, input, other)
     try:
-        out = lib.py_kron(input._h, other._h)
+        out = py_kron(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kron, "kron", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def einsum(equation, operands, *, out=None):
@@ -7249,10 +7460,12 @@ def einsum(equation, operands, *, out=None):
         return into(out, einsum, equation, operands)
     try:
         operands_c = handle_list(operands)
-        out = lib.py_einsum(c_string(equation), operands_c, len(operands_c))
+        out = py_einsum(c_string(equation), operands_c, len(operands_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, einsum, "einsum", "equation:str operands:tensor[]", equation, operands)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tensordot(a, b, dims=2, *, out=None):
@@ -7266,10 +7479,12 @@ def tensordot(a, b, dims=2, *, out=None):
     if out is not None:
         return into(out, tensordot, a, b, dims)
     try:
-        out = lib.py_tensordot(a._h, b._h, dims)
+        out = py_tensordot(a, b, dims)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensordot, "tensordot", "a:tensor b:tensor dims:i64", a, b, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tensordot_dims(a, b, dims_a, dims_b):
@@ -7284,10 +7499,12 @@ def tensordot_dims(a, b, dims_a, dims_b):
     try:
         dims_a_c = shape_list(dims_a)
         dims_b_c = shape_list(dims_b)
-        out = lib.py_tensordot_dims(a._h, b._h, dims_a_c, len(dims_a_c), dims_b_c, len(dims_b_c))
+        out = py_tensordot_dims(a, b, dims_a_c, len(dims_a_c), dims_b_c, len(dims_b_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensordot_dims, "tensordot", "a:tensor b:tensor dims_a:i64[] dims_b:i64[]", a, b, dims_a, dims_b)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bilinear(input1, input2, weight, bias=None, *, out=None):
@@ -7302,10 +7519,12 @@ def bilinear(input1, input2, weight, bias=None, *, out=None):
     if out is not None:
         return into(out, bilinear, input1, input2, weight, bias)
     try:
-        out = lib.py_bilinear(input1._h, input2._h, weight._h, 0 if bias is None else bias._h)
+        out = py_bilinear(input1, input2, weight, bias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bilinear, "bilinear", "input1:tensor input2:tensor weight:tensor bias:tensor?", input1, input2, weight, bias)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matmul(input, other, *, out=None):
@@ -7317,10 +7536,12 @@ def linalg_matmul(input, other, *, out=None):
     if out is not None:
         return into(out, linalg_matmul, input, other)
     try:
-        out = lib.py_linalg_matmul(input._h, other._h)
+        out = py_linalg_matmul(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matmul, "matmul", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def matrix_power(input, n, *, out=None):
@@ -7332,10 +7553,12 @@ def matrix_power(input, n, *, out=None):
     if out is not None:
         return into(out, matrix_power, input, n)
     try:
-        out = lib.py_matrix_power(input._h, n)
+        out = py_matrix_power(input, n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, matrix_power, "matrix_power", "input:tensor n:i64", input, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_multi_dot(tensors, *, out=None):
@@ -7348,10 +7571,12 @@ def linalg_multi_dot(tensors, *, out=None):
         return into(out, linalg_multi_dot, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_linalg_multi_dot(tensors_c, len(tensors_c))
+        out = py_linalg_multi_dot(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_multi_dot, "multi_dot", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chain_matmul(matrices, *, out=None):
@@ -7364,10 +7589,12 @@ def chain_matmul(matrices, *, out=None):
         return into(out, chain_matmul, matrices)
     try:
         matrices_c = handle_list(matrices)
-        out = lib.py_chain_matmul(matrices_c, len(matrices_c))
+        out = py_chain_matmul(matrices_c, len(matrices_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, chain_matmul, "chain_matmul", "matrices:tensor[]", matrices)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def trace(input, *, out=None):
@@ -7375,10 +7602,12 @@ def trace(input, *, out=None):
     if out is not None:
         return into(out, trace, input)
     try:
-        out = lib.py_trace(input._h)
+        out = py_trace(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trace, "trace", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
@@ -7390,7 +7619,7 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
         dim2: The second dimension of the matrices.
     """
     try:
-        out = lib.py_linalg_diagonal(input._h, offset, dim1, dim2)
+        out = py_linalg_diagonal(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_diagonal, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
     return wrap_or(out, input)
@@ -7408,10 +7637,12 @@ def linalg_cross(input, other, *, dim=-1, axis=None, out=None):
     if out is not None:
         return into(out, linalg_cross, input, other, dim=dim)
     try:
-        out = lib.py_linalg_cross(input._h, other._h, dim)
+        out = py_linalg_cross(input, other, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_cross, "cross", "input:tensor other:tensor dim:i64", input, other, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
@@ -7427,10 +7658,12 @@ def linalg_vecdot(x, y, *, dim=-1, axis=None, out=None):
     if out is not None:
         return into(out, linalg_vecdot, x, y, dim=dim)
     try:
-        out = lib.py_linalg_vecdot(x._h, y._h, dim)
+        out = py_linalg_vecdot(x, y, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vecdot, "vecdot", "x:tensor y:tensor dim:i64", x, y, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -7452,10 +7685,12 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, axi
     try:
         ord_kind, ord_i, ord_f = read_scalar(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_linalg_vector_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_linalg_vector_norm(input, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vector_norm, "vector_norm", "input:tensor ord:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -7478,10 +7713,12 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c = shape_list(dim)
-        out = lib.py_linalg_matrix_norm(input._h, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_linalg_matrix_norm(input, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_matrix_norm, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -7499,10 +7736,12 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False, *, axis=None, keepdims=None
         return into(out, nuclear_norm, input, dim, keepdim)
     try:
         dim_c = shape_list(dim)
-        out = lib.py_nuclear_norm(input._h, dim_c, len(dim_c), keepdim)
+        out = py_nuclear_norm(input, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nuclear_norm, "nuclear_norm", "input:tensor dim:i64[] keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -7523,10 +7762,12 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, axis=No
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_linalg_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_linalg_norm(input, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_norm, "norm", "input:tensor ord:scalar? dim:i64[1]? keepdim:bool dtype:dtype?", input, ord, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
@@ -7543,10 +7784,12 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
     if out is not None:
         return into(out, cosine_similarity, x1, x2, dim, eps)
     try:
-        out = lib.py_cosine_similarity(x1._h, x2._h, dim, eps)
+        out = py_cosine_similarity(x1, x2, dim, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosine_similarity, "cosine_similarity", "x1:tensor x2:tensor dim:i64 eps:f64", x1, x2, dim, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None, out=None):
@@ -7564,10 +7807,12 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None,
     if out is not None:
         return into(out, pairwise_distance, x1, x2, p, eps, keepdim)
     try:
-        out = lib.py_pairwise_distance(x1._h, x2._h, p, eps, keepdim)
+        out = py_pairwise_distance(x1, x2, p, eps, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pairwise_distance, "pairwise_distance", "x1:tensor x2:tensor p:f64 eps:f64 keepdim:bool", x1, x2, p, eps, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dist(input, other, p=2, *, out=None):
@@ -7581,10 +7826,12 @@ def dist(input, other, p=2, *, out=None):
         return into(out, dist, input, other, p)
     try:
         p_kind, p_i, p_f = read_scalar(p)
-        out = lib.py_dist(input._h, other._h, p_kind, p_i, p_f)
+        out = py_dist(input, other, p_kind, p_i, p_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dist, "dist", "input:tensor other:tensor p:scalar", input, other, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
@@ -7600,10 +7847,12 @@ def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
     if out is not None:
         return into(out, cdist, x1, x2, p, compute_mode)
     try:
-        out = lib.py_cdist(x1._h, x2._h, p, compute_mode is not None, 0 if compute_mode is None else compute_mode)
+        out = py_cdist(x1, x2, p, compute_mode is not None, 0 if compute_mode is None else compute_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cdist, "cdist", "x1:tensor x2:tensor p:f64 compute_mode:i64?", x1, x2, p, compute_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pdist(input, p=2.0, *, out=None):
@@ -7616,10 +7865,12 @@ def pdist(input, p=2.0, *, out=None):
     if out is not None:
         return into(out, pdist, input, p)
     try:
-        out = lib.py_pdist(input._h, p)
+        out = py_pdist(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pdist, "pdist", "input:tensor p:f64", input, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
@@ -7637,10 +7888,12 @@ def renorm(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None, out=None):
     try:
         p_kind, p_i, p_f = read_scalar(p)
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
-        out = lib.py_renorm(input._h, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
+        out = py_renorm(input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, renorm, "renorm", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def renorm_(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None):
@@ -7656,7 +7909,7 @@ def renorm_(input, p, dim=MISSING, maxnorm=MISSING, *, axis=None):
     try:
         p_kind, p_i, p_f = read_scalar(p)
         maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
-        status = lib.py_renorm_(input._h, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
+        status = py_renorm_(input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, renorm_, "renorm_", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm)
     if status:
@@ -7676,10 +7929,12 @@ def vander(x, N=None, increasing=False, *, out=None):
     if out is not None:
         return into(out, vander, x, N, increasing)
     try:
-        out = lib.py_vander(x._h, N is not None, 0 if N is None else N, increasing)
+        out = py_vander(x, N is not None, 0 if N is None else N, increasing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, vander, "vander", "x:tensor N:i64? increasing:bool", x, N, increasing)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linalg_vander(x, *, N=None, out=None):
@@ -7692,10 +7947,12 @@ def linalg_vander(x, *, N=None, out=None):
     if out is not None:
         return into(out, linalg_vander, x, N=N)
     try:
-        out = lib.py_linalg_vander(x._h, N is not None, 0 if N is None else N)
+        out = py_linalg_vander(x, N is not None, 0 if N is None else N)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linalg_vander, "vander", "x:tensor N:i64?", x, N)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
@@ -7715,10 +7972,12 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction='mean', we
     try:
         if not same_shape(input, target):
             warn_of_sizes(input, target)
-        out = lib.py_mse_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
+        out = py_mse_loss(input, target, REDUCTION[reduction], weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mse_loss, "mse_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', weight=None):
@@ -7738,10 +7997,12 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction='mean', wei
     try:
         if not same_shape(input, target):
             warn_of_sizes(input, target)
-        out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
+        out = py_l1_loss(input, target, REDUCTION[reduction], weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, l1_loss, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mean', beta=1.0):
@@ -7761,10 +8022,12 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction='mea
     try:
         if not same_shape(input, target):
             warn_of_sizes(input, target)
-        out = lib.py_smooth_l1_loss(input._h, target._h, REDUCTION[reduction], beta)
+        out = py_smooth_l1_loss(input, target, REDUCTION[reduction], beta)
     except BAD_ARGUMENTS as error:
         return otherwise(error, smooth_l1_loss, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
@@ -7779,10 +8042,12 @@ def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
     try:
         if not same_shape(input, target):
             warn_of_sizes(input, target)
-        out = lib.py_huber_loss(input._h, target._h, REDUCTION[reduction], delta, 0 if weight is None else weight._h)
+        out = py_huber_loss(input, target, REDUCTION[reduction], delta, weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, huber_loss, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_target=False):
@@ -7799,10 +8064,12 @@ def kl_div(input, target, size_average=None, reduce=None, reduction='mean', log_
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_kl_div(input._h, target._h, DIVERGENCE_REDUCTION[reduction], log_target)
+        out = py_kl_div(input, target, DIVERGENCE_REDUCTION[reduction], log_target)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kl_div, "kl_div", "input:tensor target:tensor reduction:enum log_target:bool", input, target, reduction, log_target)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-08, reduce=None, reduction='mean'):
@@ -7822,10 +8089,12 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_poisson_nll_loss(input._h, target._h, log_input, full, eps, REDUCTION[reduction])
+        out = py_poisson_nll_loss(input, target, log_input, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, poisson_nll_loss, "poisson_nll_loss", "input:tensor target:tensor log_input:bool full:bool eps:f64 reduction:enum", input, target, log_input, full, eps, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean'):
@@ -7842,10 +8111,12 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean
     """
     try:
         var_h, var_kind, var_i, var_f = read_operand(var)
-        out = lib.py_gaussian_nll_loss(input._h, target._h, var_h, var_kind, var_i, var_f, full, eps, REDUCTION[reduction])
+        out = py_gaussian_nll_loss(input, target, var_h, var_kind, var_i, var_f, full, eps, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, gaussian_nll_loss, "gaussian_nll_loss", "input:tensor target:tensor var:operand full:bool eps:f64 reduction:enum", input, target, var, full, eps, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
@@ -7861,10 +8132,12 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction='m
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_soft_margin_loss(input._h, target._h, REDUCTION[reduction])
+        out = py_soft_margin_loss(input, target, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, soft_margin_loss, "soft_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'):
@@ -7882,10 +8155,12 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_hinge_embedding_loss(input._h, target._h, margin, REDUCTION[reduction])
+        out = py_hinge_embedding_loss(input, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, hinge_embedding_loss, "hinge_embedding_loss", "input:tensor target:tensor margin:f64 reduction:enum", input, target, margin, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
@@ -7904,10 +8179,12 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, size_average=None, r
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_margin_ranking_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
+        out = py_margin_ranking_loss(input1, input2, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, margin_ranking_loss, "margin_ranking_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None, reduce=None, reduction='mean'):
@@ -7927,10 +8204,12 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, size_average=None,
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_cosine_embedding_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
+        out = py_cosine_embedding_loss(input1, input2, target, margin, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosine_embedding_loss, "cosine_embedding_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, size_average=None, reduce=None, reduction='mean'):
@@ -7952,10 +8231,12 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_triplet_margin_loss(anchor._h, positive._h, negative._h, margin, p, eps, swap, REDUCTION[reduction])
+        out = py_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, triplet_margin_loss, "triplet_margin_loss", "anchor:tensor positive:tensor negative:tensor margin:f64 p:f64 eps:f64 swap:bool reduction:enum", anchor, positive, negative, margin, p, eps, swap, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction='mean'):
@@ -7975,10 +8256,12 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_multi_margin_loss(input._h, target._h, p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
+        out = py_multi_margin_loss(input, target, p, margin, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multi_margin_loss, "multi_margin_loss", "input:tensor target:tensor p:i64 margin:f64 weight:tensor? reduction:enum", input, target, p, margin, weight, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction='mean'):
@@ -7995,10 +8278,12 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_multilabel_margin_loss(input._h, target._h, REDUCTION[reduction])
+        out = py_multilabel_margin_loss(input, target, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multilabel_margin_loss, "multilabel_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
@@ -8015,10 +8300,12 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_multilabel_soft_margin_loss(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
+        out = py_multilabel_soft_margin_loss(input, target, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, multilabel_soft_margin_loss, "multilabel_soft_margin_loss", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean'):
@@ -8036,10 +8323,12 @@ def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, r
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_nll_loss(input._h, target._h, 0 if weight is None else weight._h, ignore_index, REDUCTION[reduction])
+        out = py_nll_loss(input, target, weight, ignore_index, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nll_loss, "nll_loss", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum", input, target, weight, ignore_index, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False):
@@ -8059,10 +8348,12 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
             becomes 0, as its gradient.
     """
     try:
-        out = lib.py_ctc_loss(log_probs._h, targets._h, input_lengths._h, target_lengths._h, blank, REDUCTION[reduction], zero_infinity)
+        out = py_ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, REDUCTION[reduction], zero_infinity)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ctc_loss, "ctc_loss", "log_probs:tensor targets:tensor input_lengths:tensor target_lengths:tensor blank:i64 reduction:enum zero_infinity:bool", log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction='mean', label_smoothing=0.0):
@@ -8081,10 +8372,12 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_cross_entropy(input._h, target._h, 0 if weight is None else weight._h, ignore_index, REDUCTION[reduction], label_smoothing)
+        out = py_cross_entropy(input, target, weight, ignore_index, REDUCTION[reduction], label_smoothing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cross_entropy, "cross_entropy", "input:tensor target:tensor weight:tensor? ignore_index:i64 reduction:enum label_smoothing:f64", input, target, weight, ignore_index, reduction, label_smoothing)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction='mean', ignore_index=None, label_smoothing=0.0, options=None):
@@ -8103,10 +8396,12 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
         options: PyTorch's settings of the chunks; they change nothing.
     """
     try:
-        out = lib.py_linear_cross_entropy(input._h, linear_weight._h, target._h, 0 if linear_bias is None else linear_bias._h, 0 if weight is None else weight._h, REDUCTION[reduction], ignore_index is not None, 0 if ignore_index is None else ignore_index, label_smoothing)
+        out = py_linear_cross_entropy(input, linear_weight, target, linear_bias, weight, REDUCTION[reduction], ignore_index is not None, 0 if ignore_index is None else ignore_index, label_smoothing)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear_cross_entropy, "linear_cross_entropy", "input:tensor linear_weight:tensor target:tensor linear_bias:tensor? weight:tensor? reduction:enum ignore_index:i64? label_smoothing:f64", input, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction='mean'):
@@ -8123,10 +8418,12 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_binary_cross_entropy(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
+        out = py_binary_cross_entropy(input, target, weight, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         return otherwise(error, binary_cross_entropy, "binary_cross_entropy", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction='mean', pos_weight=None):
@@ -8144,10 +8441,12 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     if size_average is not None or reduce is not None:
         reduction = reduction_of(size_average, reduce)
     try:
-        out = lib.py_binary_cross_entropy_with_logits(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
+        out = py_binary_cross_entropy_with_logits(input, target, weight, REDUCTION[reduction], pos_weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, binary_cross_entropy_with_logits, "binary_cross_entropy_with_logits", "input:tensor target:tensor weight:tensor? reduction:enum pos_weight:tensor?", input, target, weight, reduction, pos_weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def module_new(kind):
@@ -8158,7 +8457,7 @@ def module_new(kind):
         kind: Its class, for messages.
     """
     try:
-        out = lib.py_module_new(c_string(kind))
+        out = py_module_new(c_string(kind))
     except BAD_ARGUMENTS as error:
         return otherwise(error, module_new, "module_new", "kind:str", kind)
     return Module.own(out)
@@ -8167,7 +8466,7 @@ def module_new(kind):
 def nn_sequential():
     """A module that runs its children one after another. It begins empty."""
     try:
-        out = lib.py_nn_sequential()
+        out = py_nn_sequential()
     except BAD_ARGUMENTS as error:
         return otherwise(error, nn_sequential, "Sequential", "")
     return Module.own(out)
@@ -8183,10 +8482,12 @@ def linear(input, weight, bias=None, *, out=None):
     if out is not None:
         return into(out, linear, input, weight, bias)
     try:
-        out = lib.py_linear(input._h, weight._h, 0 if bias is None else bias._h)
+        out = py_linear(input, weight, bias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear, "linear", "input:tensor weight:tensor bias:tensor?", input, weight, bias)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def linear_activation(input, weight, bias, activation):
@@ -8201,10 +8502,12 @@ def linear_activation(input, weight, bias, activation):
         activation: What is applied to each element of linear's result.
     """
     try:
-        out = lib.py_linear_activation(input._h, weight._h, 0 if bias is None else bias._h, ACTIVATION[activation])
+        out = py_linear_activation(input, weight, bias, ACTIVATION[activation])
     except BAD_ARGUMENTS as error:
         return otherwise(error, linear_activation, "linear_activation", "input:tensor weight:tensor bias:tensor? activation:enum", input, weight, bias, activation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
@@ -8222,10 +8525,12 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
         eps: Added to the variance.
     """
     try:
-        out = lib.py_batch_norm(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, training, momentum, eps)
+        out = py_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, batch_norm, "batch_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, training, momentum, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05, addend=None, limit=None):
@@ -8247,10 +8552,12 @@ def batch_norm_relu(input, running_mean, running_var, weight=None, bias=None, tr
         limit: The largest result, 6 for relu6; absent: there is none.
     """
     try:
-        out = lib.py_batch_norm_relu(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, training, momentum, eps, 0 if addend is None else addend._h, limit is not None, 0.0 if limit is None else limit)
+        out = py_batch_norm_relu(input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit is not None, 0.0 if limit is None else limit)
     except BAD_ARGUMENTS as error:
         return otherwise(error, batch_norm_relu, "batch_norm_relu", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? training:bool momentum:f64 eps:f64 addend:tensor? limit:f64?", input, running_mean, running_var, weight, bias, training, momentum, eps, addend, limit)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, out=None):
@@ -8267,10 +8574,12 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, ou
         return into(out, layer_norm, input, normalized_shape, weight, bias, eps)
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
-        out = lib.py_layer_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, 0 if bias is None else bias._h, eps)
+        out = py_layer_norm(input, normalized_shape_c, len(normalized_shape_c), weight, bias, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, layer_norm, "layer_norm", "input:tensor normalized_shape:i64[1] weight:tensor? bias:tensor? eps:f64", input, normalized_shape, weight, bias, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
@@ -8287,10 +8596,12 @@ def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
         return into(out, rms_norm, input, normalized_shape, weight, eps)
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
-        out = lib.py_rms_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, eps is not None, 0.0 if eps is None else eps)
+        out = py_rms_norm(input, normalized_shape_c, len(normalized_shape_c), weight, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rms_norm, "rms_norm", "input:tensor normalized_shape:i64[1] weight:tensor? eps:f64?", input, normalized_shape, weight, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None):
@@ -8306,10 +8617,12 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None
     if out is not None:
         return into(out, group_norm, input, num_groups, weight, bias, eps)
     try:
-        out = lib.py_group_norm(input._h, num_groups, 0 if weight is None else weight._h, 0 if bias is None else bias._h, eps)
+        out = py_group_norm(input, num_groups, weight, bias, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, group_norm, "group_norm", "input:tensor num_groups:i64 weight:tensor? bias:tensor? eps:f64", input, num_groups, weight, bias, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05):
@@ -8325,10 +8638,12 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         eps: Added to the variance.
     """
     try:
-        out = lib.py_instance_norm(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, use_input_stats, momentum, eps)
+        out = py_instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, instance_norm, "instance_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? use_input_stats:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
@@ -8342,10 +8657,12 @@ def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
         k: Added before it is taken.
     """
     try:
-        out = lib.py_local_response_norm(input._h, size, alpha, beta, k)
+        out = py_local_response_norm(input, size, alpha, beta, k)
     except BAD_ARGUMENTS as error:
         return otherwise(error, local_response_norm, "local_response_norm", "input:tensor size:i64 alpha:f64 beta:f64 k:f64", input, size, alpha, beta, k)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
@@ -8360,10 +8677,12 @@ def softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, softmax, input, dim, dtype=dtype)
     try:
-        out = lib.py_softmax(input._h, dim, 0 if dtype is None else DTYPE[dtype])
+        out = py_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, softmax, "softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log_softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
@@ -8378,10 +8697,12 @@ def log_softmax(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, log_softmax, input, dim, dtype=dtype)
     try:
-        out = lib.py_log_softmax(input._h, dim, 0 if dtype is None else DTYPE[dtype])
+        out = py_log_softmax(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_softmax, "log_softmax", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dropout(input, p=0.5, training=True):
@@ -8392,7 +8713,7 @@ def dropout(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        out = lib.py_dropout(input._h, p, training)
+        out = py_dropout(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout, "dropout", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
@@ -8406,7 +8727,7 @@ def dropout_(input, p=0.5, training=True):
         training: Nothing happens if false.
     """
     try:
-        status = lib.py_dropout_(input._h, p, training)
+        status = py_dropout_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout_, "dropout_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
@@ -8422,7 +8743,7 @@ def dropout1d(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        out = lib.py_dropout1d(input._h, p, training)
+        out = py_dropout1d(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout1d, "dropout1d", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
@@ -8436,7 +8757,7 @@ def dropout1d_(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        status = lib.py_dropout1d_(input._h, p, training)
+        status = py_dropout1d_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout1d_, "dropout1d_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
@@ -8452,7 +8773,7 @@ def dropout2d(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        out = lib.py_dropout2d(input._h, p, training)
+        out = py_dropout2d(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout2d, "dropout2d", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
@@ -8466,7 +8787,7 @@ def dropout2d_(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        status = lib.py_dropout2d_(input._h, p, training)
+        status = py_dropout2d_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout2d_, "dropout2d_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
@@ -8483,7 +8804,7 @@ def dropout3d(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        out = lib.py_dropout3d(input._h, p, training)
+        out = py_dropout3d(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout3d, "dropout3d", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
@@ -8497,7 +8818,7 @@ def dropout3d_(input, p=0.5, training=True):
         training: The input is returned unchanged if false.
     """
     try:
-        status = lib.py_dropout3d_(input._h, p, training)
+        status = py_dropout3d_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dropout3d_, "dropout3d_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
@@ -8514,7 +8835,7 @@ def alpha_dropout(input, p=0.5, training=False):
         training: The input is returned unchanged if false.
     """
     try:
-        out = lib.py_alpha_dropout(input._h, p, training)
+        out = py_alpha_dropout(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, alpha_dropout, "alpha_dropout", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
@@ -8528,7 +8849,7 @@ def alpha_dropout_(input, p=0.5, training=False):
         training: The input is returned unchanged if false.
     """
     try:
-        status = lib.py_alpha_dropout_(input._h, p, training)
+        status = py_alpha_dropout_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, alpha_dropout_, "alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
@@ -8544,7 +8865,7 @@ def feature_alpha_dropout(input, p=0.5, training=False):
         training: The input is returned unchanged if false.
     """
     try:
-        out = lib.py_feature_alpha_dropout(input._h, p, training)
+        out = py_feature_alpha_dropout(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, feature_alpha_dropout, "feature_alpha_dropout", "input:tensor p:f64 training:bool", input, p, training)
     return wrap_or(out, input)
@@ -8558,7 +8879,7 @@ def feature_alpha_dropout_(input, p=0.5, training=False):
         training: The input is returned unchanged if false.
     """
     try:
-        status = lib.py_feature_alpha_dropout_(input._h, p, training)
+        status = py_feature_alpha_dropout_(input, p, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, feature_alpha_dropout_, "feature_alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training)
     if status:
@@ -8577,10 +8898,12 @@ def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, *, out=N
     if out is not None:
         return into(out, rrelu, input, lower, upper, training)
     try:
-        out = lib.py_rrelu(input._h, lower, upper, training)
+        out = py_rrelu(input, lower, upper, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rrelu, "rrelu", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
@@ -8592,7 +8915,7 @@ def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
         training: Draw the slopes; if false, they are the mean of the two.
     """
     try:
-        status = lib.py_rrelu_(input._h, lower, upper, training)
+        status = py_rrelu_(input, lower, upper, training)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rrelu_, "rrelu_", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training)
     if status:
@@ -8613,10 +8936,12 @@ def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1):
         dim: The dimension that adds up to 1.
     """
     try:
-        out = lib.py_gumbel_softmax(logits._h, tau, hard, eps, dim)
+        out = py_gumbel_softmax(logits, tau, hard, eps, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gumbel_softmax, "gumbel_softmax", "logits:tensor tau:f64 hard:bool eps:f64 dim:i64", logits, tau, hard, eps, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
@@ -8632,10 +8957,12 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         sparse: Must be false: there are no sparse gradients.
     """
     try:
-        out = lib.py_embedding(input._h, weight._h, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse)
+        out = py_embedding(input, weight, padding_idx is not None, 0 if padding_idx is None else padding_idx, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, sparse)
     except BAD_ARGUMENTS as error:
         return otherwise(error, embedding, "embedding", "input:tensor weight:tensor padding_idx:i64? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool sparse:bool", input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode='mean', sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
@@ -8656,10 +8983,12 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2.0, sca
         padding_idx: A row that bags leave out; absent for none.
     """
     try:
-        out = lib.py_embedding_bag(input._h, weight._h, 0 if offsets is None else offsets._h, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, 0 if per_sample_weights is None else per_sample_weights._h, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx)
+        out = py_embedding_bag(input, weight, offsets, max_norm is not None, 0.0 if max_norm is None else max_norm, norm_type, scale_grad_by_freq, c_string(mode), sparse, per_sample_weights, include_last_offset, padding_idx is not None, 0 if padding_idx is None else padding_idx)
     except BAD_ARGUMENTS as error:
         return otherwise(error, embedding_bag, "embedding_bag", "input:tensor weight:tensor offsets:tensor? max_norm:f64? norm_type:f64 scale_grad_by_freq:bool mode:str sparse:bool per_sample_weights:tensor? include_last_offset:bool padding_idx:i64?", input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max, *, out=None):
@@ -8678,10 +9007,12 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
     try:
         scale_h, scale_kind, scale_i, scale_f = read_operand(scale)
         zero_point_h, zero_point_kind, zero_point_i, zero_point_f = read_operand(zero_point)
-        out = lib.py_fake_quantize_per_tensor_affine(input._h, scale_h, scale_kind, scale_i, scale_f, zero_point_h, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max)
+        out = py_fake_quantize_per_tensor_affine(input, scale_h, scale_kind, scale_i, scale_f, zero_point_h, zero_point_kind, zero_point_i, zero_point_f, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fake_quantize_per_tensor_affine, "fake_quantize_per_tensor_affine", "input:tensor scale:operand zero_point:operand quant_min:i64 quant_max:i64", input, scale, zero_point, quant_min, quant_max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max, *, out=None):
@@ -8698,10 +9029,12 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
     if out is not None:
         return into(out, fake_quantize_per_channel_affine, input, scale, zero_point, axis, quant_min, quant_max)
     try:
-        out = lib.py_fake_quantize_per_channel_affine(input._h, scale._h, zero_point._h, axis, quant_min, quant_max)
+        out = py_fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fake_quantize_per_channel_affine, "fake_quantize_per_channel_affine", "input:tensor scale:tensor zero_point:tensor axis:i64 quant_min:i64 quant_max:i64", input, scale, zero_point, axis, quant_min, quant_max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
@@ -8718,10 +9051,12 @@ def clip_grad_norm_(params, max_norm, norm_type=2.0, error_if_nonfinite=False):
     """
     try:
         params_c = handle_list(params)
-        out = lib.py_clip_grad_norm_(params_c, len(params_c), max_norm, norm_type, error_if_nonfinite)
+        out = py_clip_grad_norm_(params_c, len(params_c), max_norm, norm_type, error_if_nonfinite)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip_grad_norm_, "clip_grad_norm_", "params:tensor[] max_norm:f64 norm_type:f64 error_if_nonfinite:bool", params, max_norm, norm_type, error_if_nonfinite)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def optimizer_check_not_capturing():
@@ -8729,7 +9064,7 @@ def optimizer_check_not_capturing():
     keep their own state: each replay would make it anew.
     """
     try:
-        status = lib.py_optimizer_check_not_capturing()
+        status = py_optimizer_check_not_capturing()
     except BAD_ARGUMENTS as error:
         return otherwise(error, optimizer_check_not_capturing, "optimizer_check_not_capturing", "")
     if status:
@@ -8757,7 +9092,7 @@ def optimizer_update(optimizer, params, grads, states, lr, settings, first=False
         grads_c = handle_list(grads)
         states_c = optional_handle_list(states)
         lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
-        status = lib.py_optimizer_update(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first)
+        status = py_optimizer_update(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optimizer_update, "optimizer_update", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool", optimizer, params, grads, states, lr, settings, first)
     if status:
@@ -8784,7 +9119,7 @@ def optimizer_update_unless(optimizer, params, grads, states, lr, settings, firs
         grads_c = handle_list(grads)
         states_c = optional_handle_list(states)
         lr_h, lr_kind, lr_i, lr_f = read_operand(lr)
-        status = lib.py_optimizer_update_unless(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first, found_inf._h)
+        status = py_optimizer_update_unless(c_string(optimizer), params_c, len(params_c), grads_c, len(grads_c), states_c, len(states_c), lr_h, lr_kind, lr_i, lr_f, settings, len(settings), first, found_inf)
     except BAD_ARGUMENTS as error:
         return otherwise(error, optimizer_update_unless, "optimizer_update_unless", "optimizer:str params:tensor[] grads:tensor[] states:tensor?[] lr:operand settings:f64[] first:bool found_inf:tensor", optimizer, params, grads, states, lr, settings, first, found_inf)
     if status:
@@ -8796,16 +9131,18 @@ def neg(input, *, out=None):
     if out is not None:
         return into(out, neg, input)
     try:
-        out = lib.py_neg(input._h)
+        out = py_neg(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, neg, "neg", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def neg_(input):
     """In-place version of `neg`."""
     try:
-        status = lib.py_neg_(input._h)
+        status = py_neg_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, neg_, "neg_", "input:tensor", input)
     if status:
@@ -8818,16 +9155,18 @@ def abs(input, *, out=None):
     if out is not None:
         return into(out, abs, input)
     try:
-        out = lib.py_abs(input._h)
+        out = py_abs(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, abs, "abs", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def abs_(input):
     """In-place version of `abs`."""
     try:
-        status = lib.py_abs_(input._h)
+        status = py_abs_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, abs_, "abs_", "input:tensor", input)
     if status:
@@ -8840,16 +9179,18 @@ def sign(input, *, out=None):
     if out is not None:
         return into(out, sign, input)
     try:
-        out = lib.py_sign(input._h)
+        out = py_sign(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sign, "sign", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sign_(input):
     """In-place version of `sign`."""
     try:
-        status = lib.py_sign_(input._h)
+        status = py_sign_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sign_, "sign_", "input:tensor", input)
     if status:
@@ -8862,16 +9203,18 @@ def floor(input, *, out=None):
     if out is not None:
         return into(out, floor, input)
     try:
-        out = lib.py_floor(input._h)
+        out = py_floor(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, floor, "floor", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def floor_(input):
     """In-place version of `floor`."""
     try:
-        status = lib.py_floor_(input._h)
+        status = py_floor_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, floor_, "floor_", "input:tensor", input)
     if status:
@@ -8884,16 +9227,18 @@ def ceil(input, *, out=None):
     if out is not None:
         return into(out, ceil, input)
     try:
-        out = lib.py_ceil(input._h)
+        out = py_ceil(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ceil, "ceil", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ceil_(input):
     """In-place version of `ceil`."""
     try:
-        status = lib.py_ceil_(input._h)
+        status = py_ceil_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ceil_, "ceil_", "input:tensor", input)
     if status:
@@ -8906,16 +9251,18 @@ def round(input, *, out=None):
     if out is not None:
         return into(out, round, input)
     try:
-        out = lib.py_round(input._h)
+        out = py_round(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round, "round", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def round_(input):
     """In-place version of `round`."""
     try:
-        status = lib.py_round_(input._h)
+        status = py_round_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round_, "round_", "input:tensor", input)
     if status:
@@ -8928,16 +9275,18 @@ def trunc(input, *, out=None):
     if out is not None:
         return into(out, trunc, input)
     try:
-        out = lib.py_trunc(input._h)
+        out = py_trunc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trunc, "trunc", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def trunc_(input):
     """In-place version of `trunc`."""
     try:
-        status = lib.py_trunc_(input._h)
+        status = py_trunc_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trunc_, "trunc_", "input:tensor", input)
     if status:
@@ -8950,16 +9299,18 @@ def exp(input, *, out=None):
     if out is not None:
         return into(out, exp, input)
     try:
-        out = lib.py_exp(input._h)
+        out = py_exp(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp, "exp", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def exp_(input):
     """In-place version of `exp`."""
     try:
-        status = lib.py_exp_(input._h)
+        status = py_exp_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp_, "exp_", "input:tensor", input)
     if status:
@@ -8972,16 +9323,18 @@ def log(input, *, out=None):
     if out is not None:
         return into(out, log, input)
     try:
-        out = lib.py_log(input._h)
+        out = py_log(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log, "log", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log_(input):
     """In-place version of `log`."""
     try:
-        status = lib.py_log_(input._h)
+        status = py_log_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_, "log_", "input:tensor", input)
     if status:
@@ -8994,16 +9347,18 @@ def log1p(input, *, out=None):
     if out is not None:
         return into(out, log1p, input)
     try:
-        out = lib.py_log1p(input._h)
+        out = py_log1p(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log1p, "log1p", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log1p_(input):
     """In-place version of `log1p`."""
     try:
-        status = lib.py_log1p_(input._h)
+        status = py_log1p_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log1p_, "log1p_", "input:tensor", input)
     if status:
@@ -9016,16 +9371,18 @@ def sqrt(input, *, out=None):
     if out is not None:
         return into(out, sqrt, input)
     try:
-        out = lib.py_sqrt(input._h)
+        out = py_sqrt(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sqrt, "sqrt", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sqrt_(input):
     """In-place version of `sqrt`."""
     try:
-        status = lib.py_sqrt_(input._h)
+        status = py_sqrt_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sqrt_, "sqrt_", "input:tensor", input)
     if status:
@@ -9038,16 +9395,18 @@ def rsqrt(input, *, out=None):
     if out is not None:
         return into(out, rsqrt, input)
     try:
-        out = lib.py_rsqrt(input._h)
+        out = py_rsqrt(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsqrt, "rsqrt", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rsqrt_(input):
     """In-place version of `rsqrt`."""
     try:
-        status = lib.py_rsqrt_(input._h)
+        status = py_rsqrt_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsqrt_, "rsqrt_", "input:tensor", input)
     if status:
@@ -9060,16 +9419,18 @@ def square(input, *, out=None):
     if out is not None:
         return into(out, square, input)
     try:
-        out = lib.py_square(input._h)
+        out = py_square(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, square, "square", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def square_(input):
     """In-place version of `square`."""
     try:
-        status = lib.py_square_(input._h)
+        status = py_square_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, square_, "square_", "input:tensor", input)
     if status:
@@ -9082,16 +9443,18 @@ def reciprocal(input, *, out=None):
     if out is not None:
         return into(out, reciprocal, input)
     try:
-        out = lib.py_reciprocal(input._h)
+        out = py_reciprocal(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reciprocal, "reciprocal", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def reciprocal_(input):
     """In-place version of `reciprocal`."""
     try:
-        status = lib.py_reciprocal_(input._h)
+        status = py_reciprocal_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reciprocal_, "reciprocal_", "input:tensor", input)
     if status:
@@ -9104,16 +9467,18 @@ def sin(input, *, out=None):
     if out is not None:
         return into(out, sin, input)
     try:
-        out = lib.py_sin(input._h)
+        out = py_sin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sin, "sin", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sin_(input):
     """In-place version of `sin`."""
     try:
-        status = lib.py_sin_(input._h)
+        status = py_sin_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sin_, "sin_", "input:tensor", input)
     if status:
@@ -9126,16 +9491,18 @@ def cos(input, *, out=None):
     if out is not None:
         return into(out, cos, input)
     try:
-        out = lib.py_cos(input._h)
+        out = py_cos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cos, "cos", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cos_(input):
     """In-place version of `cos`."""
     try:
-        status = lib.py_cos_(input._h)
+        status = py_cos_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cos_, "cos_", "input:tensor", input)
     if status:
@@ -9148,16 +9515,18 @@ def tanh(input, *, out=None):
     if out is not None:
         return into(out, tanh, input)
     try:
-        out = lib.py_tanh(input._h)
+        out = py_tanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanh, "tanh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tanh_(input):
     """In-place version of `tanh`."""
     try:
-        status = lib.py_tanh_(input._h)
+        status = py_tanh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanh_, "tanh_", "input:tensor", input)
     if status:
@@ -9170,16 +9539,18 @@ def erf(input, *, out=None):
     if out is not None:
         return into(out, erf, input)
     try:
-        out = lib.py_erf(input._h)
+        out = py_erf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erf, "erf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erf_(input):
     """In-place version of `erf`."""
     try:
-        status = lib.py_erf_(input._h)
+        status = py_erf_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erf_, "erf_", "input:tensor", input)
     if status:
@@ -9192,16 +9563,18 @@ def sigmoid(input, *, out=None):
     if out is not None:
         return into(out, sigmoid, input)
     try:
-        out = lib.py_sigmoid(input._h)
+        out = py_sigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sigmoid, "sigmoid", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sigmoid_(input):
     """In-place version of `sigmoid`."""
     try:
-        status = lib.py_sigmoid_(input._h)
+        status = py_sigmoid_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sigmoid_, "sigmoid_", "input:tensor", input)
     if status:
@@ -9214,16 +9587,18 @@ def relu(input, *, out=None):
     if out is not None:
         return into(out, relu, input)
     try:
-        out = lib.py_relu(input._h)
+        out = py_relu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu, "relu", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def relu_(input):
     """In-place version of `relu`."""
     try:
-        status = lib.py_relu_(input._h)
+        status = py_relu_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu_, "relu_", "input:tensor", input)
     if status:
@@ -9239,10 +9614,12 @@ def leaky_relu(input, negative_slope=0.01):
     """
     try:
         negative_slope_kind, negative_slope_i, negative_slope_f = read_scalar(negative_slope)
-        out = lib.py_leaky_relu(input._h, negative_slope_kind, negative_slope_i, negative_slope_f)
+        out = py_leaky_relu(input, negative_slope_kind, negative_slope_i, negative_slope_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, leaky_relu, "leaky_relu", "input:tensor negative_slope:scalar", input, negative_slope)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def leaky_relu_(input, negative_slope=0.01):
@@ -9253,7 +9630,7 @@ def leaky_relu_(input, negative_slope=0.01):
     """
     try:
         negative_slope_kind, negative_slope_i, negative_slope_f = read_scalar(negative_slope)
-        status = lib.py_leaky_relu_(input._h, negative_slope_kind, negative_slope_i, negative_slope_f)
+        status = py_leaky_relu_(input, negative_slope_kind, negative_slope_i, negative_slope_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, leaky_relu_, "leaky_relu_", "input:tensor negative_slope:scalar", input, negative_slope)
     if status:
@@ -9269,10 +9646,12 @@ def elu(input, alpha=1.0):
     """
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_elu(input._h, alpha_kind, alpha_i, alpha_f)
+        out = py_elu(input, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, elu, "elu", "input:tensor alpha:scalar", input, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def elu_(input, alpha=1.0):
@@ -9283,7 +9662,7 @@ def elu_(input, alpha=1.0):
     """
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_elu_(input._h, alpha_kind, alpha_i, alpha_f)
+        status = py_elu_(input, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, elu_, "elu_", "input:tensor alpha:scalar", input, alpha)
     if status:
@@ -9303,10 +9682,12 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
-        out = lib.py_softplus(input._h, beta_kind, beta_i, beta_f, threshold_kind, threshold_i, threshold_f)
+        out = py_softplus(input, beta_kind, beta_i, beta_f, threshold_kind, threshold_i, threshold_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softplus, "softplus", "input:tensor beta:scalar threshold:scalar", input, beta, threshold)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logsigmoid(input, *, out=None):
@@ -9314,25 +9695,29 @@ def logsigmoid(input, *, out=None):
     if out is not None:
         return into(out, logsigmoid, input)
     try:
-        out = lib.py_logsigmoid(input._h)
+        out = py_logsigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logsigmoid, "logsigmoid", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def silu(input):
     """input * sigmoid(input), also called swish."""
     try:
-        out = lib.py_silu(input._h)
+        out = py_silu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, silu, "silu", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def silu_(input):
     """In-place version of `silu`."""
     try:
-        status = lib.py_silu_(input._h)
+        status = py_silu_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, silu_, "silu_", "input:tensor", input)
     if status:
@@ -9349,10 +9734,12 @@ def gelu(input, *, approximate='none', out=None):
     if out is not None:
         return into(out, gelu, input, approximate=approximate)
     try:
-        out = lib.py_gelu(input._h, APPROXIMATE[approximate])
+        out = py_gelu(input, APPROXIMATE[approximate])
     except BAD_ARGUMENTS as error:
         return otherwise(error, gelu, "gelu", "input:tensor approximate:enum", input, approximate)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_min(input, min, *, out=None):
@@ -9365,10 +9752,12 @@ def clamp_min(input, min, *, out=None):
         return into(out, clamp_min, input, min)
     try:
         min_h, min_kind, min_i, min_f = read_operand(min)
-        out = lib.py_clamp_min(input._h, min_h, min_kind, min_i, min_f)
+        out = py_clamp_min(input, min_h, min_kind, min_i, min_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_min, "clamp_min", "input:tensor min:operand", input, min)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_min_(input, min):
@@ -9379,7 +9768,7 @@ def clamp_min_(input, min):
     """
     try:
         min_h, min_kind, min_i, min_f = read_operand(min)
-        status = lib.py_clamp_min_(input._h, min_h, min_kind, min_i, min_f)
+        status = py_clamp_min_(input, min_h, min_kind, min_i, min_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_min_, "clamp_min_", "input:tensor min:operand", input, min)
     if status:
@@ -9397,10 +9786,12 @@ def clamp_max(input, max, *, out=None):
         return into(out, clamp_max, input, max)
     try:
         max_h, max_kind, max_i, max_f = read_operand(max)
-        out = lib.py_clamp_max(input._h, max_h, max_kind, max_i, max_f)
+        out = py_clamp_max(input, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_max, "clamp_max", "input:tensor max:operand", input, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_max_(input, max):
@@ -9411,7 +9802,7 @@ def clamp_max_(input, max):
     """
     try:
         max_h, max_kind, max_i, max_f = read_operand(max)
-        status = lib.py_clamp_max_(input._h, max_h, max_kind, max_i, max_f)
+        status = py_clamp_max_(input, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_max_, "clamp_max_", "input:tensor max:operand", input, max)
     if status:
@@ -9432,10 +9823,12 @@ def clamp(input, min=None, max=None, *, out=None):
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
-        out = lib.py_clamp(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+        out = py_clamp(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp, "clamp", "input:tensor min:operand? max:operand?", input, min, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clamp_(input, min=None, max=None):
@@ -9448,7 +9841,7 @@ def clamp_(input, min=None, max=None):
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
-        status = lib.py_clamp_(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+        status = py_clamp_(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clamp_, "clamp_", "input:tensor min:operand? max:operand?", input, min, max)
     if status:
@@ -9470,12 +9863,14 @@ def add(input, other, old=None, *, alpha=1, out=None):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_add(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        out = py_add(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return add(number_like(input, other), other, alpha=alpha)
         return otherwise(error, add, "add", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def add_(input, other, old=None, *, alpha=1):
@@ -9490,7 +9885,7 @@ def add_(input, other, old=None, *, alpha=1):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_add_(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        status = py_add_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, add_, "add_", "input:tensor other:operand alpha:scalar", input, other, alpha)
     if status:
@@ -9512,12 +9907,14 @@ def sub(input, other, old=None, *, alpha=1, out=None):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_sub(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        out = py_sub(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return sub(number_like(input, other), other, alpha=alpha)
         return otherwise(error, sub, "sub", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sub_(input, other, old=None, *, alpha=1):
@@ -9532,7 +9929,7 @@ def sub_(input, other, old=None, *, alpha=1):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_sub_(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        status = py_sub_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sub_, "sub_", "input:tensor other:operand alpha:scalar", input, other, alpha)
     if status:
@@ -9552,10 +9949,12 @@ def rsub(input, other, *, alpha=1, out=None):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_rsub(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        out = py_rsub(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rsub, "rsub", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mul(input, other, *, out=None):
@@ -9568,12 +9967,14 @@ def mul(input, other, *, out=None):
         return into(out, mul, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_mul(input._h, other_h, other_kind, other_i, other_f)
+        out = py_mul(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return mul(number_like(input, other), other)
         return otherwise(error, mul, "mul", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mul_(input, other):
@@ -9584,7 +9985,7 @@ def mul_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_mul_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_mul_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mul_, "mul_", "input:tensor other:operand", input, other)
     if status:
@@ -9602,12 +10003,14 @@ def true_divide(input, other, *, out=None):
         return into(out, true_divide, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_true_divide(input._h, other_h, other_kind, other_i, other_f)
+        out = py_true_divide(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return true_divide(number_like(input, other), other)
         return otherwise(error, true_divide, "true_divide", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def true_divide_(input, other):
@@ -9618,7 +10021,7 @@ def true_divide_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_true_divide_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_true_divide_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, true_divide_, "true_divide_", "input:tensor other:operand", input, other)
     if status:
@@ -9638,12 +10041,14 @@ def div(input, other, *, rounding_mode=None, out=None):
         return into(out, div, input, other, rounding_mode=rounding_mode)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_div(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
+        out = py_div(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return div(number_like(input, other), other, rounding_mode=rounding_mode)
         return otherwise(error, div, "div", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def div_(input, other, *, rounding_mode=None):
@@ -9656,7 +10061,7 @@ def div_(input, other, *, rounding_mode=None):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_div_(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
+        status = py_div_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, div_, "div_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
     if status:
@@ -9674,12 +10079,14 @@ def floor_divide(input, other, *, out=None):
         return into(out, floor_divide, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_floor_divide(input._h, other_h, other_kind, other_i, other_f)
+        out = py_floor_divide(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return floor_divide(number_like(input, other), other)
         return otherwise(error, floor_divide, "floor_divide", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def floor_divide_(input, other):
@@ -9690,7 +10097,7 @@ def floor_divide_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_floor_divide_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_floor_divide_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, floor_divide_, "floor_divide_", "input:tensor other:operand", input, other)
     if status:
@@ -9708,12 +10115,14 @@ def remainder(input, other, *, out=None):
         return into(out, remainder, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_remainder(input._h, other_h, other_kind, other_i, other_f)
+        out = py_remainder(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return remainder(number_like(input, other), other)
         return otherwise(error, remainder, "remainder", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def remainder_(input, other):
@@ -9724,7 +10133,7 @@ def remainder_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_remainder_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_remainder_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, remainder_, "remainder_", "input:tensor other:operand", input, other)
     if status:
@@ -9743,10 +10152,12 @@ def pow(input, exponent, *, out=None):
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
-        out = lib.py_pow(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
+        out = py_pow(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pow, "pow", "input:operand exponent:operand", input, exponent)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pow_(input, exponent):
@@ -9757,7 +10168,7 @@ def pow_(input, exponent):
     """
     try:
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
-        status = lib.py_pow_(input._h, exponent_h, exponent_kind, exponent_i, exponent_f)
+        status = py_pow_(input, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pow_, "pow_", "input:tensor exponent:operand", input, exponent)
     if status:
@@ -9774,10 +10185,12 @@ def maximum(input, other, *, out=None):
     if out is not None:
         return into(out, maximum, input, other)
     try:
-        out = lib.py_maximum(input._h, other._h)
+        out = py_maximum(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, maximum, "maximum", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def minimum(input, other, *, out=None):
@@ -9789,10 +10202,12 @@ def minimum(input, other, *, out=None):
     if out is not None:
         return into(out, minimum, input, other)
     try:
-        out = lib.py_minimum(input._h, other._h)
+        out = py_minimum(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, minimum, "minimum", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0):
@@ -9803,10 +10218,12 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
         max_val: The upper bound.
     """
     try:
-        out = lib.py_hardtanh(input._h, min_val, max_val)
+        out = py_hardtanh(input, min_val, max_val)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardtanh, "hardtanh", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardtanh_(input, min_val=-1.0, max_val=1.0):
@@ -9817,7 +10234,7 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
         max_val: The upper bound.
     """
     try:
-        status = lib.py_hardtanh_(input._h, min_val, max_val)
+        status = py_hardtanh_(input, min_val, max_val)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardtanh_, "hardtanh_", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val)
     if status:
@@ -9828,16 +10245,18 @@ def hardtanh_(input, min_val=-1.0, max_val=1.0):
 def relu6(input):
     """hardtanh between 0 and 6."""
     try:
-        out = lib.py_relu6(input._h)
+        out = py_relu6(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu6, "relu6", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def relu6_(input):
     """In-place version of `relu6`."""
     try:
-        status = lib.py_relu6_(input._h)
+        status = py_relu6_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, relu6_, "relu6_", "input:tensor", input)
     if status:
@@ -9848,16 +10267,18 @@ def relu6_(input):
 def hardsigmoid(input):
     """min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid."""
     try:
-        out = lib.py_hardsigmoid(input._h)
+        out = py_hardsigmoid(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardsigmoid, "hardsigmoid", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardsigmoid_(input):
     """In-place version of `hardsigmoid`."""
     try:
-        status = lib.py_hardsigmoid_(input._h)
+        status = py_hardsigmoid_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardsigmoid_, "hardsigmoid_", "input:tensor", input)
     if status:
@@ -9868,16 +10289,18 @@ def hardsigmoid_(input):
 def hardswish(input):
     """input * hardsigmoid(input)."""
     try:
-        out = lib.py_hardswish(input._h)
+        out = py_hardswish(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardswish, "hardswish", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hardswish_(input):
     """In-place version of `hardswish`."""
     try:
-        status = lib.py_hardswish_(input._h)
+        status = py_hardswish_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardswish_, "hardswish_", "input:tensor", input)
     if status:
@@ -9895,10 +10318,12 @@ def hardshrink(input, lambd=0.5, *, out=None):
         return into(out, hardshrink, input, lambd)
     try:
         lambd_kind, lambd_i, lambd_f = read_scalar(lambd)
-        out = lib.py_hardshrink(input._h, lambd_kind, lambd_i, lambd_f)
+        out = py_hardshrink(input, lambd_kind, lambd_i, lambd_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hardshrink, "hardshrink", "input:tensor lambd:scalar", input, lambd)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def softshrink(input, lambd=0.5, *, out=None):
@@ -9910,19 +10335,23 @@ def softshrink(input, lambd=0.5, *, out=None):
     if out is not None:
         return into(out, softshrink, input, lambd)
     try:
-        out = lib.py_softshrink(input._h, lambd)
+        out = py_softshrink(input, lambd)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softshrink, "softshrink", "input:tensor lambd:f64", input, lambd)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tanhshrink(input):
     """input - tanh(input)."""
     try:
-        out = lib.py_tanhshrink(input._h)
+        out = py_tanhshrink(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tanhshrink, "tanhshrink", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def threshold(input, threshold, value, *, out=None):
@@ -9937,10 +10366,12 @@ def threshold(input, threshold, value, *, out=None):
     try:
         threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
         value_kind, value_i, value_f = read_scalar(value)
-        out = lib.py_threshold(input._h, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
+        out = py_threshold(input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, _threshold, "threshold", "input:tensor threshold:scalar value:scalar", input, threshold, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 _threshold = threshold
@@ -9956,7 +10387,7 @@ def threshold_(input, threshold, value):
     try:
         threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
         value_kind, value_i, value_f = read_scalar(value)
-        status = lib.py_threshold_(input._h, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
+        status = py_threshold_(input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, threshold_, "threshold_", "input:tensor threshold:scalar value:scalar", input, threshold, value)
     if status:
@@ -9967,10 +10398,12 @@ def threshold_(input, threshold, value):
 def softsign(input):
     """input / (1 + |input|)."""
     try:
-        out = lib.py_softsign(input._h)
+        out = py_softsign(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, softsign, "softsign", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def selu(input, *, out=None):
@@ -9978,16 +10411,18 @@ def selu(input, *, out=None):
     if out is not None:
         return into(out, selu, input)
     try:
-        out = lib.py_selu(input._h)
+        out = py_selu(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, selu, "selu", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def selu_(input):
     """In-place version of `selu`."""
     try:
-        status = lib.py_selu_(input._h)
+        status = py_selu_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, selu_, "selu_", "input:tensor", input)
     if status:
@@ -10004,10 +10439,12 @@ def celu(input, alpha=1.0, *, out=None):
     if out is not None:
         return into(out, celu, input, alpha)
     try:
-        out = lib.py_celu(input._h, alpha)
+        out = py_celu(input, alpha)
     except BAD_ARGUMENTS as error:
         return otherwise(error, celu, "celu", "input:tensor alpha:f64", input, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def celu_(input, alpha=1.0):
@@ -10017,7 +10454,7 @@ def celu_(input, alpha=1.0):
         alpha: The value that large negative inputs approach, negated.
     """
     try:
-        status = lib.py_celu_(input._h, alpha)
+        status = py_celu_(input, alpha)
     except BAD_ARGUMENTS as error:
         return otherwise(error, celu_, "celu_", "input:tensor alpha:f64", input, alpha)
     if status:
@@ -10028,16 +10465,18 @@ def celu_(input, alpha=1.0):
 def mish(input):
     """input * tanh(softplus(input))."""
     try:
-        out = lib.py_mish(input._h)
+        out = py_mish(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mish, "mish", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mish_(input):
     """In-place version of `mish`."""
     try:
-        status = lib.py_mish_(input._h)
+        status = py_mish_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mish_, "mish_", "input:tensor", input)
     if status:
@@ -10052,10 +10491,12 @@ def glu(input, dim=-1):
         dim: The dimension that is cut into halves.
     """
     try:
-        out = lib.py_glu(input._h, dim)
+        out = py_glu(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, glu, "glu", "input:tensor dim:i64", input, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def prelu(input, weight, *, out=None):
@@ -10068,10 +10509,12 @@ def prelu(input, weight, *, out=None):
     if out is not None:
         return into(out, prelu, input, weight)
     try:
-        out = lib.py_prelu(input._h, weight._h)
+        out = py_prelu(input, weight)
     except BAD_ARGUMENTS as error:
         return otherwise(error, prelu, "prelu", "input:tensor weight:tensor", input, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def softmin(input, dim, *, dtype=None):
@@ -10082,10 +10525,12 @@ def softmin(input, dim, *, dtype=None):
         dtype: The dtype to convert to first.
     """
     try:
-        out = lib.py_softmin(input._h, dim, 0 if dtype is None else DTYPE[dtype])
+        out = py_softmin(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, softmin, "softmin", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def eq(input, other, *, out=None):
@@ -10098,10 +10543,12 @@ def eq(input, other, *, out=None):
         return into(out, eq, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_eq(input._h, other_h, other_kind, other_i, other_f)
+        out = py_eq(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eq, "eq", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def eq_(input, other):
@@ -10112,7 +10559,7 @@ def eq_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_eq_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_eq_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, eq_, "eq_", "input:tensor other:operand", input, other)
     if status:
@@ -10130,10 +10577,12 @@ def ne(input, other, *, out=None):
         return into(out, ne, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_ne(input._h, other_h, other_kind, other_i, other_f)
+        out = py_ne(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ne, "ne", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ne_(input, other):
@@ -10144,7 +10593,7 @@ def ne_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_ne_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_ne_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ne_, "ne_", "input:tensor other:operand", input, other)
     if status:
@@ -10162,10 +10611,12 @@ def lt(input, other, *, out=None):
         return into(out, lt, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_lt(input._h, other_h, other_kind, other_i, other_f)
+        out = py_lt(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lt, "lt", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lt_(input, other):
@@ -10176,7 +10627,7 @@ def lt_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_lt_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_lt_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lt_, "lt_", "input:tensor other:operand", input, other)
     if status:
@@ -10194,10 +10645,12 @@ def le(input, other, *, out=None):
         return into(out, le, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_le(input._h, other_h, other_kind, other_i, other_f)
+        out = py_le(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, le, "le", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def le_(input, other):
@@ -10208,7 +10661,7 @@ def le_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_le_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_le_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, le_, "le_", "input:tensor other:operand", input, other)
     if status:
@@ -10226,10 +10679,12 @@ def gt(input, other, *, out=None):
         return into(out, gt, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_gt(input._h, other_h, other_kind, other_i, other_f)
+        out = py_gt(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gt, "gt", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gt_(input, other):
@@ -10240,7 +10695,7 @@ def gt_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_gt_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_gt_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gt_, "gt_", "input:tensor other:operand", input, other)
     if status:
@@ -10258,10 +10713,12 @@ def ge(input, other, *, out=None):
         return into(out, ge, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_ge(input._h, other_h, other_kind, other_i, other_f)
+        out = py_ge(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ge, "ge", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ge_(input, other):
@@ -10272,7 +10729,7 @@ def ge_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_ge_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_ge_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ge_, "ge_", "input:tensor other:operand", input, other)
     if status:
@@ -10285,10 +10742,12 @@ def isnan(input, *, out=None):
     if out is not None:
         return into(out, isnan, input)
     try:
-        out = lib.py_isnan(input._h)
+        out = py_isnan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isnan, "isnan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isinf(input, *, out=None):
@@ -10296,10 +10755,12 @@ def isinf(input, *, out=None):
     if out is not None:
         return into(out, isinf, input)
     try:
-        out = lib.py_isinf(input._h)
+        out = py_isinf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isinf, "isinf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isfinite(input, *, out=None):
@@ -10307,10 +10768,12 @@ def isfinite(input, *, out=None):
     if out is not None:
         return into(out, isfinite, input)
     try:
-        out = lib.py_isfinite(input._h)
+        out = py_isfinite(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isfinite, "isfinite", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_not(input, *, out=None):
@@ -10318,16 +10781,18 @@ def logical_not(input, *, out=None):
     if out is not None:
         return into(out, logical_not, input)
     try:
-        out = lib.py_logical_not(input._h)
+        out = py_logical_not(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_not, "logical_not", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_not_(input):
     """In-place version of `logical_not`."""
     try:
-        status = lib.py_logical_not_(input._h)
+        status = py_logical_not_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_not_, "logical_not_", "input:tensor", input)
     if status:
@@ -10344,10 +10809,12 @@ def logical_and(input, other, *, out=None):
     if out is not None:
         return into(out, logical_and, input, other)
     try:
-        out = lib.py_logical_and(input._h, other._h)
+        out = py_logical_and(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_and, "logical_and", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_and_(input, other):
@@ -10357,7 +10824,7 @@ def logical_and_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_logical_and_(input._h, other._h)
+        status = py_logical_and_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_and_, "logical_and_", "input:tensor other:tensor", input, other)
     if status:
@@ -10374,10 +10841,12 @@ def logical_or(input, other, *, out=None):
     if out is not None:
         return into(out, logical_or, input, other)
     try:
-        out = lib.py_logical_or(input._h, other._h)
+        out = py_logical_or(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_or, "logical_or", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_or_(input, other):
@@ -10387,7 +10856,7 @@ def logical_or_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_logical_or_(input._h, other._h)
+        status = py_logical_or_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_or_, "logical_or_", "input:tensor other:tensor", input, other)
     if status:
@@ -10404,10 +10873,12 @@ def logical_xor(input, other, *, out=None):
     if out is not None:
         return into(out, logical_xor, input, other)
     try:
-        out = lib.py_logical_xor(input._h, other._h)
+        out = py_logical_xor(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_xor, "logical_xor", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logical_xor_(input, other):
@@ -10417,7 +10888,7 @@ def logical_xor_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_logical_xor_(input._h, other._h)
+        status = py_logical_xor_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logical_xor_, "logical_xor_", "input:tensor other:tensor", input, other)
     if status:
@@ -10435,12 +10906,14 @@ def bitwise_and(input, other, *, out=None):
         return into(out, bitwise_and, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_bitwise_and(input._h, other_h, other_kind, other_i, other_f)
+        out = py_bitwise_and(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_and(number_like(input, other), other)
         return otherwise(error, bitwise_and, "bitwise_and", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_and_(input, other):
@@ -10451,7 +10924,7 @@ def bitwise_and_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_bitwise_and_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_bitwise_and_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_and_, "bitwise_and_", "input:tensor other:operand", input, other)
     if status:
@@ -10469,12 +10942,14 @@ def bitwise_or(input, other, *, out=None):
         return into(out, bitwise_or, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_bitwise_or(input._h, other_h, other_kind, other_i, other_f)
+        out = py_bitwise_or(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_or(number_like(input, other), other)
         return otherwise(error, bitwise_or, "bitwise_or", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_or_(input, other):
@@ -10485,7 +10960,7 @@ def bitwise_or_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_bitwise_or_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_bitwise_or_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_or_, "bitwise_or_", "input:tensor other:operand", input, other)
     if status:
@@ -10503,12 +10978,14 @@ def bitwise_xor(input, other, *, out=None):
         return into(out, bitwise_xor, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_bitwise_xor(input._h, other_h, other_kind, other_i, other_f)
+        out = py_bitwise_xor(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_xor(number_like(input, other), other)
         return otherwise(error, bitwise_xor, "bitwise_xor", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_xor_(input, other):
@@ -10519,7 +10996,7 @@ def bitwise_xor_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_bitwise_xor_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_bitwise_xor_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_xor_, "bitwise_xor_", "input:tensor other:operand", input, other)
     if status:
@@ -10538,12 +11015,14 @@ def bitwise_left_shift(input, other, *, out=None):
         return into(out, bitwise_left_shift, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_bitwise_left_shift(input._h, other_h, other_kind, other_i, other_f)
+        out = py_bitwise_left_shift(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_left_shift(number_like(input, other), other)
         return otherwise(error, bitwise_left_shift, "bitwise_left_shift", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_left_shift_(input, other):
@@ -10554,7 +11033,7 @@ def bitwise_left_shift_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_bitwise_left_shift_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_bitwise_left_shift_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_left_shift_, "bitwise_left_shift_", "input:tensor other:operand", input, other)
     if status:
@@ -10573,12 +11052,14 @@ def bitwise_right_shift(input, other, *, out=None):
         return into(out, bitwise_right_shift, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_bitwise_right_shift(input._h, other_h, other_kind, other_i, other_f)
+        out = py_bitwise_right_shift(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input) and isinstance(other, TensorBase):
             return bitwise_right_shift(number_like(input, other), other)
         return otherwise(error, bitwise_right_shift, "bitwise_right_shift", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bitwise_right_shift_(input, other):
@@ -10589,7 +11070,7 @@ def bitwise_right_shift_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_bitwise_right_shift_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_bitwise_right_shift_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_right_shift_, "bitwise_right_shift_", "input:tensor other:operand", input, other)
     if status:
@@ -10602,10 +11083,12 @@ def bitwise_not(input, *, out=None):
     if out is not None:
         return into(out, bitwise_not, input)
     try:
-        out = lib.py_bitwise_not(input._h)
+        out = py_bitwise_not(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bitwise_not, "bitwise_not", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def where(condition, input, other, *, out=None):
@@ -10620,10 +11103,12 @@ def where(condition, input, other, *, out=None):
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_where(condition._h, input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
+        out = py_where(condition, input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, where, "where", "condition:tensor input:operand other:operand", condition, input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_fill(input, mask, value, *, out=None):
@@ -10637,10 +11122,12 @@ def masked_fill(input, mask, value, *, out=None):
         return into(out, masked_fill, input, mask, value)
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        out = lib.py_masked_fill(input._h, mask._h, value_h, value_kind, value_i, value_f)
+        out = py_masked_fill(input, mask, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_fill, "masked_fill", "input:tensor mask:tensor value:operand", input, mask, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def masked_fill_(input, mask, value):
@@ -10652,7 +11139,7 @@ def masked_fill_(input, mask, value):
     """
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
-        status = lib.py_masked_fill_(input._h, mask._h, value_h, value_kind, value_i, value_f)
+        status = py_masked_fill_(input, mask, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, masked_fill_, "masked_fill_", "input:tensor mask:tensor value:operand", input, mask, value)
     if status:
@@ -10665,16 +11152,18 @@ def tan(input, *, out=None):
     if out is not None:
         return into(out, tan, input)
     try:
-        out = lib.py_tan(input._h)
+        out = py_tan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tan, "tan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tan_(input):
     """In-place version of `tan`."""
     try:
-        status = lib.py_tan_(input._h)
+        status = py_tan_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tan_, "tan_", "input:tensor", input)
     if status:
@@ -10687,16 +11176,18 @@ def asin(input, *, out=None):
     if out is not None:
         return into(out, asin, input)
     try:
-        out = lib.py_asin(input._h)
+        out = py_asin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asin, "asin", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def asin_(input):
     """In-place version of `asin`."""
     try:
-        status = lib.py_asin_(input._h)
+        status = py_asin_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asin_, "asin_", "input:tensor", input)
     if status:
@@ -10709,16 +11200,18 @@ def acos(input, *, out=None):
     if out is not None:
         return into(out, acos, input)
     try:
-        out = lib.py_acos(input._h)
+        out = py_acos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acos, "acos", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def acos_(input):
     """In-place version of `acos`."""
     try:
-        status = lib.py_acos_(input._h)
+        status = py_acos_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acos_, "acos_", "input:tensor", input)
     if status:
@@ -10731,16 +11224,18 @@ def atan(input, *, out=None):
     if out is not None:
         return into(out, atan, input)
     try:
-        out = lib.py_atan(input._h)
+        out = py_atan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan, "atan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def atan_(input):
     """In-place version of `atan`."""
     try:
-        status = lib.py_atan_(input._h)
+        status = py_atan_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan_, "atan_", "input:tensor", input)
     if status:
@@ -10753,16 +11248,18 @@ def sinh(input, *, out=None):
     if out is not None:
         return into(out, sinh, input)
     try:
-        out = lib.py_sinh(input._h)
+        out = py_sinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinh, "sinh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sinh_(input):
     """In-place version of `sinh`."""
     try:
-        status = lib.py_sinh_(input._h)
+        status = py_sinh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinh_, "sinh_", "input:tensor", input)
     if status:
@@ -10775,16 +11272,18 @@ def cosh(input, *, out=None):
     if out is not None:
         return into(out, cosh, input)
     try:
-        out = lib.py_cosh(input._h)
+        out = py_cosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosh, "cosh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cosh_(input):
     """In-place version of `cosh`."""
     try:
-        status = lib.py_cosh_(input._h)
+        status = py_cosh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cosh_, "cosh_", "input:tensor", input)
     if status:
@@ -10797,16 +11296,18 @@ def asinh(input, *, out=None):
     if out is not None:
         return into(out, asinh, input)
     try:
-        out = lib.py_asinh(input._h)
+        out = py_asinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asinh, "asinh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def asinh_(input):
     """In-place version of `asinh`."""
     try:
-        status = lib.py_asinh_(input._h)
+        status = py_asinh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, asinh_, "asinh_", "input:tensor", input)
     if status:
@@ -10819,16 +11320,18 @@ def acosh(input, *, out=None):
     if out is not None:
         return into(out, acosh, input)
     try:
-        out = lib.py_acosh(input._h)
+        out = py_acosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acosh, "acosh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def acosh_(input):
     """In-place version of `acosh`."""
     try:
-        status = lib.py_acosh_(input._h)
+        status = py_acosh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, acosh_, "acosh_", "input:tensor", input)
     if status:
@@ -10841,16 +11344,18 @@ def atanh(input, *, out=None):
     if out is not None:
         return into(out, atanh, input)
     try:
-        out = lib.py_atanh(input._h)
+        out = py_atanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atanh, "atanh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def atanh_(input):
     """In-place version of `atanh`."""
     try:
-        status = lib.py_atanh_(input._h)
+        status = py_atanh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atanh_, "atanh_", "input:tensor", input)
     if status:
@@ -10867,10 +11372,12 @@ def atan2(input, other, *, out=None):
     if out is not None:
         return into(out, atan2, input, other)
     try:
-        out = lib.py_atan2(input._h, other._h)
+        out = py_atan2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan2, "atan2", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def atan2_(input, other):
@@ -10880,7 +11387,7 @@ def atan2_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_atan2_(input._h, other._h)
+        status = py_atan2_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atan2_, "atan2_", "input:tensor other:tensor", input, other)
     if status:
@@ -10897,10 +11404,12 @@ def hypot(input, other, *, out=None):
     if out is not None:
         return into(out, hypot, input, other)
     try:
-        out = lib.py_hypot(input._h, other._h)
+        out = py_hypot(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hypot, "hypot", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hypot_(input, other):
@@ -10910,7 +11419,7 @@ def hypot_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_hypot_(input._h, other._h)
+        status = py_hypot_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hypot_, "hypot_", "input:tensor other:tensor", input, other)
     if status:
@@ -10923,16 +11432,18 @@ def sinc(input, *, out=None):
     if out is not None:
         return into(out, sinc, input)
     try:
-        out = lib.py_sinc(input._h)
+        out = py_sinc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinc, "sinc", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sinc_(input):
     """In-place version of `sinc`."""
     try:
-        status = lib.py_sinc_(input._h)
+        status = py_sinc_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sinc_, "sinc_", "input:tensor", input)
     if status:
@@ -10945,16 +11456,18 @@ def deg2rad(input, *, out=None):
     if out is not None:
         return into(out, deg2rad, input)
     try:
-        out = lib.py_deg2rad(input._h)
+        out = py_deg2rad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, deg2rad, "deg2rad", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def deg2rad_(input):
     """In-place version of `deg2rad`."""
     try:
-        status = lib.py_deg2rad_(input._h)
+        status = py_deg2rad_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, deg2rad_, "deg2rad_", "input:tensor", input)
     if status:
@@ -10967,16 +11480,18 @@ def rad2deg(input, *, out=None):
     if out is not None:
         return into(out, rad2deg, input)
     try:
-        out = lib.py_rad2deg(input._h)
+        out = py_rad2deg(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rad2deg, "rad2deg", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rad2deg_(input):
     """In-place version of `rad2deg`."""
     try:
-        status = lib.py_rad2deg_(input._h)
+        status = py_rad2deg_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rad2deg_, "rad2deg_", "input:tensor", input)
     if status:
@@ -10989,16 +11504,18 @@ def expm1(input, *, out=None):
     if out is not None:
         return into(out, expm1, input)
     try:
-        out = lib.py_expm1(input._h)
+        out = py_expm1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, expm1, "expm1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def expm1_(input):
     """In-place version of `expm1`."""
     try:
-        status = lib.py_expm1_(input._h)
+        status = py_expm1_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, expm1_, "expm1_", "input:tensor", input)
     if status:
@@ -11011,16 +11528,18 @@ def exp2(input, *, out=None):
     if out is not None:
         return into(out, exp2, input)
     try:
-        out = lib.py_exp2(input._h)
+        out = py_exp2(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp2, "exp2", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def exp2_(input):
     """In-place version of `exp2`."""
     try:
-        status = lib.py_exp2_(input._h)
+        status = py_exp2_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exp2_, "exp2_", "input:tensor", input)
     if status:
@@ -11033,16 +11552,18 @@ def log2(input, *, out=None):
     if out is not None:
         return into(out, log2, input)
     try:
-        out = lib.py_log2(input._h)
+        out = py_log2(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log2, "log2", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log2_(input):
     """In-place version of `log2`."""
     try:
-        status = lib.py_log2_(input._h)
+        status = py_log2_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log2_, "log2_", "input:tensor", input)
     if status:
@@ -11055,16 +11576,18 @@ def log10(input, *, out=None):
     if out is not None:
         return into(out, log10, input)
     try:
-        out = lib.py_log10(input._h)
+        out = py_log10(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log10, "log10", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log10_(input):
     """In-place version of `log10`."""
     try:
-        status = lib.py_log10_(input._h)
+        status = py_log10_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log10_, "log10_", "input:tensor", input)
     if status:
@@ -11081,10 +11604,12 @@ def logit(input, eps=None, *, out=None):
     if out is not None:
         return into(out, logit, input, eps)
     try:
-        out = lib.py_logit(input._h, eps is not None, 0.0 if eps is None else eps)
+        out = py_logit(input, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logit, "logit", "input:tensor eps:f64?", input, eps)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logit_(input, eps=None):
@@ -11094,7 +11619,7 @@ def logit_(input, eps=None):
         eps: If given, the input is limited to [eps, 1 - eps].
     """
     try:
-        status = lib.py_logit_(input._h, eps is not None, 0.0 if eps is None else eps)
+        status = py_logit_(input, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logit_, "logit_", "input:tensor eps:f64?", input, eps)
     if status:
@@ -11113,10 +11638,12 @@ def xlogy(input, other, *, out=None):
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_xlogy(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
+        out = py_xlogy(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlogy, "xlogy", "input:operand other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def xlogy_(input, other):
@@ -11127,7 +11654,7 @@ def xlogy_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_xlogy_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_xlogy_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlogy_, "xlogy_", "input:tensor other:operand", input, other)
     if status:
@@ -11144,10 +11671,12 @@ def logaddexp(input, other, *, out=None):
     if out is not None:
         return into(out, logaddexp, input, other)
     try:
-        out = lib.py_logaddexp(input._h, other._h)
+        out = py_logaddexp(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logaddexp, "logaddexp", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logaddexp2(input, other, *, out=None):
@@ -11159,10 +11688,12 @@ def logaddexp2(input, other, *, out=None):
     if out is not None:
         return into(out, logaddexp2, input, other)
     try:
-        out = lib.py_logaddexp2(input._h, other._h)
+        out = py_logaddexp2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logaddexp2, "logaddexp2", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def float_power(input, exponent, *, out=None):
@@ -11176,10 +11707,12 @@ def float_power(input, exponent, *, out=None):
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
-        out = lib.py_float_power(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
+        out = py_float_power(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, float_power, "float_power", "input:operand exponent:operand", input, exponent)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def float_power_(input, exponent):
@@ -11190,7 +11723,7 @@ def float_power_(input, exponent):
     """
     try:
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
-        status = lib.py_float_power_(input._h, exponent_h, exponent_kind, exponent_i, exponent_f)
+        status = py_float_power_(input, exponent_h, exponent_kind, exponent_i, exponent_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, float_power_, "float_power_", "input:tensor exponent:operand", input, exponent)
     if status:
@@ -11207,10 +11740,12 @@ def ldexp(input, other, *, out=None):
     if out is not None:
         return into(out, ldexp, input, other)
     try:
-        out = lib.py_ldexp(input._h, other._h)
+        out = py_ldexp(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ldexp, "ldexp", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ldexp_(input, other):
@@ -11220,7 +11755,7 @@ def ldexp_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_ldexp_(input._h, other._h)
+        status = py_ldexp_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ldexp_, "ldexp_", "input:tensor other:tensor", input, other)
     if status:
@@ -11233,16 +11768,18 @@ def frac(input, *, out=None):
     if out is not None:
         return into(out, frac, input)
     try:
-        out = lib.py_frac(input._h)
+        out = py_frac(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, frac, "frac", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def frac_(input):
     """In-place version of `frac`."""
     try:
-        status = lib.py_frac_(input._h)
+        status = py_frac_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, frac_, "frac_", "input:tensor", input)
     if status:
@@ -11258,10 +11795,12 @@ def round_decimals(input, *, decimals):
             before it.
     """
     try:
-        out = lib.py_round_decimals(input._h, decimals)
+        out = py_round_decimals(input, decimals)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round_decimals, "round", "input:tensor decimals:i64", input, decimals)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def round_decimals_(input, *, decimals):
@@ -11272,7 +11811,7 @@ def round_decimals_(input, *, decimals):
             before it.
     """
     try:
-        status = lib.py_round_decimals_(input._h, decimals)
+        status = py_round_decimals_(input, decimals)
     except BAD_ARGUMENTS as error:
         return otherwise(error, round_decimals_, "round_", "input:tensor decimals:i64", input, decimals)
     if status:
@@ -11283,7 +11822,7 @@ def round_decimals_(input, *, decimals):
 def positive(input):
     """The tensor itself."""
     try:
-        out = lib.py_positive(input._h)
+        out = py_positive(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, positive, "positive", "input:tensor", input)
     return wrap_or(out, input)
@@ -11294,10 +11833,12 @@ def signbit(input, *, out=None):
     if out is not None:
         return into(out, signbit, input)
     try:
-        out = lib.py_signbit(input._h)
+        out = py_signbit(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, signbit, "signbit", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def copysign(input, other, *, out=None):
@@ -11310,10 +11851,12 @@ def copysign(input, other, *, out=None):
         return into(out, copysign, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_copysign(input._h, other_h, other_kind, other_i, other_f)
+        out = py_copysign(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, copysign, "copysign", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def copysign_(input, other):
@@ -11324,7 +11867,7 @@ def copysign_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_copysign_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_copysign_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, copysign_, "copysign_", "input:tensor other:operand", input, other)
     if status:
@@ -11342,10 +11885,12 @@ def fmod(input, other, *, out=None):
         return into(out, fmod, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_fmod(input._h, other_h, other_kind, other_i, other_f)
+        out = py_fmod(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmod, "fmod", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fmod_(input, other):
@@ -11356,7 +11901,7 @@ def fmod_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_fmod_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_fmod_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmod_, "fmod_", "input:tensor other:operand", input, other)
     if status:
@@ -11373,10 +11918,12 @@ def gcd(input, other, *, out=None):
     if out is not None:
         return into(out, gcd, input, other)
     try:
-        out = lib.py_gcd(input._h, other._h)
+        out = py_gcd(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gcd, "gcd", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gcd_(input, other):
@@ -11386,7 +11933,7 @@ def gcd_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_gcd_(input._h, other._h)
+        status = py_gcd_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gcd_, "gcd_", "input:tensor other:tensor", input, other)
     if status:
@@ -11403,10 +11950,12 @@ def lcm(input, other, *, out=None):
     if out is not None:
         return into(out, lcm, input, other)
     try:
-        out = lib.py_lcm(input._h, other._h)
+        out = py_lcm(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lcm, "lcm", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lcm_(input, other):
@@ -11416,7 +11965,7 @@ def lcm_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_lcm_(input._h, other._h)
+        status = py_lcm_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lcm_, "lcm_", "input:tensor other:tensor", input, other)
     if status:
@@ -11433,10 +11982,12 @@ def heaviside(input, values, *, out=None):
     if out is not None:
         return into(out, heaviside, input, values)
     try:
-        out = lib.py_heaviside(input._h, values._h)
+        out = py_heaviside(input, values)
     except BAD_ARGUMENTS as error:
         return otherwise(error, heaviside, "heaviside", "input:tensor values:tensor", input, values)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def heaviside_(input, values):
@@ -11446,7 +11997,7 @@ def heaviside_(input, values):
         values: The values at 0.
     """
     try:
-        status = lib.py_heaviside_(input._h, values._h)
+        status = py_heaviside_(input, values)
     except BAD_ARGUMENTS as error:
         return otherwise(error, heaviside_, "heaviside_", "input:tensor values:tensor", input, values)
     if status:
@@ -11463,10 +12014,12 @@ def fmax(input, other, *, out=None):
     if out is not None:
         return into(out, fmax, input, other)
     try:
-        out = lib.py_fmax(input._h, other._h)
+        out = py_fmax(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmax, "fmax", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fmin(input, other, *, out=None):
@@ -11478,10 +12031,12 @@ def fmin(input, other, *, out=None):
     if out is not None:
         return into(out, fmin, input, other)
     try:
-        out = lib.py_fmin(input._h, other._h)
+        out = py_fmin(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fmin, "fmin", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
@@ -11495,10 +12050,12 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     if out is not None:
         return into(out, nan_to_num, input, nan, posinf, neginf)
     try:
-        out = lib.py_nan_to_num(input._h, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
+        out = py_nan_to_num(input, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nan_to_num, "nan_to_num", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nan_to_num_(input, nan=None, posinf=None, neginf=None):
@@ -11510,7 +12067,7 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
         neginf: What -infinity becomes; absent means the dtype's lowest number.
     """
     try:
-        status = lib.py_nan_to_num_(input._h, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
+        status = py_nan_to_num_(input, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nan_to_num_, "nan_to_num_", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf)
     if status:
@@ -11523,10 +12080,12 @@ def isposinf(input, *, out=None):
     if out is not None:
         return into(out, isposinf, input)
     try:
-        out = lib.py_isposinf(input._h)
+        out = py_isposinf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isposinf, "isposinf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isneginf(input, *, out=None):
@@ -11534,10 +12093,12 @@ def isneginf(input, *, out=None):
     if out is not None:
         return into(out, isneginf, input)
     try:
-        out = lib.py_isneginf(input._h)
+        out = py_isneginf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isneginf, "isneginf", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isreal(input, *, out=None):
@@ -11545,10 +12106,12 @@ def isreal(input, *, out=None):
     if out is not None:
         return into(out, isreal, input)
     try:
-        out = lib.py_isreal(input._h)
+        out = py_isreal(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isreal, "isreal", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lerp(input, end, weight, *, out=None):
@@ -11562,10 +12125,12 @@ def lerp(input, end, weight, *, out=None):
         return into(out, lerp, input, end, weight)
     try:
         weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
-        out = lib.py_lerp(input._h, end._h, weight_h, weight_kind, weight_i, weight_f)
+        out = py_lerp(input, end, weight_h, weight_kind, weight_i, weight_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lerp, "lerp", "input:tensor end:tensor weight:operand", input, end, weight)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lerp_(input, end, weight):
@@ -11577,7 +12142,7 @@ def lerp_(input, end, weight):
     """
     try:
         weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
-        status = lib.py_lerp_(input._h, end._h, weight_h, weight_kind, weight_i, weight_f)
+        status = py_lerp_(input, end, weight_h, weight_kind, weight_i, weight_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lerp_, "lerp_", "input:tensor end:tensor weight:operand", input, end, weight)
     if status:
@@ -11597,10 +12162,12 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
         return into(out, addcmul, input, tensor1, tensor2, value=value)
     try:
         value_kind, value_i, value_f = read_scalar(value)
-        out = lib.py_addcmul(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+        out = py_addcmul(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcmul, "addcmul", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addcmul_(input, tensor1, tensor2, *, value=1):
@@ -11613,7 +12180,7 @@ def addcmul_(input, tensor1, tensor2, *, value=1):
     """
     try:
         value_kind, value_i, value_f = read_scalar(value)
-        status = lib.py_addcmul_(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+        status = py_addcmul_(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcmul_, "addcmul_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
     if status:
@@ -11633,10 +12200,12 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
         return into(out, addcdiv, input, tensor1, tensor2, value=value)
     try:
         value_kind, value_i, value_f = read_scalar(value)
-        out = lib.py_addcdiv(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+        out = py_addcdiv(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcdiv, "addcdiv", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def addcdiv_(input, tensor1, tensor2, *, value=1):
@@ -11649,7 +12218,7 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
     """
     try:
         value_kind, value_i, value_f = read_scalar(value)
-        status = lib.py_addcdiv_(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+        status = py_addcdiv_(input, tensor1, tensor2, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, addcdiv_, "addcdiv_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value)
     if status:
@@ -11675,10 +12244,12 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         stride_c, stride_c_n = optional_ints(stride, 1)
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
-        out = lib.py_max_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+        out = py_max_pool1d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool1d, "max_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -11702,7 +12273,7 @@ def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding_c = int_list(padding, 1)
         dilation_c = int_list(dilation, 1)
         out = ffi_new("int64_t[2]")
-        status = lib.py_max_pool1d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+        status = py_max_pool1d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool1d_with_indices, "max_pool1d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
@@ -11727,10 +12298,12 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         kernel_size_c = int_list(kernel_size, 1)
         stride_c, stride_c_n = optional_ints(stride, 1)
         padding_c = int_list(padding, 1)
-        out = lib.py_avg_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
+        out = py_avg_pool1d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool1d, "avg_pool1d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
@@ -11751,10 +12324,12 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         stride_c, stride_c_n = optional_ints(stride, 2)
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
-        out = lib.py_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+        out = py_max_pool2d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool2d, "max_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -11778,7 +12353,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding_c = int_list(padding, 2)
         dilation_c = int_list(dilation, 2)
         out = ffi_new("int64_t[2]")
-        status = lib.py_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+        status = py_max_pool2d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool2d_with_indices, "max_pool2d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
@@ -11804,10 +12379,12 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
         padding_c = int_list(padding, 2)
-        out = lib.py_avg_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+        out = py_avg_pool2d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool2d, "avg_pool2d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
@@ -11828,10 +12405,12 @@ def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         stride_c, stride_c_n = optional_ints(stride, 3)
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
-        out = lib.py_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+        out = py_max_pool3d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool3d, "max_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
@@ -11855,7 +12434,7 @@ def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation
         padding_c = int_list(padding, 3)
         dilation_c = int_list(dilation, 3)
         out = ffi_new("int64_t[2]")
-        status = lib.py_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+        status = py_max_pool3d_with_indices(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_pool3d_with_indices, "max_pool3d_with_indices", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] dilation:i64[1] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode)
     if status:
@@ -11881,10 +12460,12 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         kernel_size_c = int_list(kernel_size, 3)
         stride_c, stride_c_n = optional_ints(stride, 3)
         padding_c = int_list(padding, 3)
-        out = lib.py_avg_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+        out = py_avg_pool3d(input, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         return otherwise(error, avg_pool3d, "avg_pool3d", "input:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
@@ -11898,10 +12479,12 @@ def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
         return into(out, adaptive_avg_pool1d, input, output_size=read_sizes(args, output_size))
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_adaptive_avg_pool1d(input._h, output_size_c, len(output_size_c))
+        out = py_adaptive_avg_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool1d, "adaptive_avg_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool1d(input, *args, output_size=None):
@@ -11912,10 +12495,12 @@ def adaptive_max_pool1d(input, *args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_adaptive_max_pool1d(input._h, output_size_c, len(output_size_c))
+        out = py_adaptive_max_pool1d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool1d, "adaptive_max_pool1d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
@@ -11928,7 +12513,7 @@ def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
     try:
         output_size_c = read_sizes(args, output_size)
         out = ffi_new("int64_t[2]")
-        status = lib.py_adaptive_max_pool1d_with_indices(input._h, output_size_c, len(output_size_c), out)
+        status = py_adaptive_max_pool1d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool1d_with_indices, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     if status:
@@ -11948,10 +12533,12 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     try:
         kernel_size_c = int_list(kernel_size, 1)
         stride_c, stride_c_n = optional_ints(stride, 1)
-        out = lib.py_lp_pool1d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+        out = py_lp_pool1d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool1d, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -11970,10 +12557,12 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
         stride_c, stride_c_n = optional_ints(stride, 1)
         padding_c = int_list(padding, 1)
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
-        out = lib.py_max_unpool1d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
+        out = py_max_unpool1d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool1d, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_avg_pool2d(input, *args, output_size=None):
@@ -11985,10 +12574,12 @@ def adaptive_avg_pool2d(input, *args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_adaptive_avg_pool2d(input._h, output_size_c, len(output_size_c))
+        out = py_adaptive_avg_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool2d, "adaptive_avg_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool2d(input, *args, output_size=None):
@@ -11999,10 +12590,12 @@ def adaptive_max_pool2d(input, *args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_adaptive_max_pool2d(input._h, output_size_c, len(output_size_c))
+        out = py_adaptive_max_pool2d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool2d, "adaptive_max_pool2d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
@@ -12015,7 +12608,7 @@ def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
     try:
         output_size_c = read_sizes(args, output_size)
         out = ffi_new("int64_t[2]")
-        status = lib.py_adaptive_max_pool2d_with_indices(input._h, output_size_c, len(output_size_c), out)
+        status = py_adaptive_max_pool2d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool2d_with_indices, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     if status:
@@ -12035,10 +12628,12 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
-        out = lib.py_lp_pool2d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+        out = py_lp_pool2d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool2d, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -12057,10 +12652,12 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
         stride_c, stride_c_n = optional_ints(stride, 2)
         padding_c = int_list(padding, 2)
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
-        out = lib.py_max_unpool2d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
+        out = py_max_unpool2d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool2d, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_avg_pool3d(input, *args, output_size=None):
@@ -12072,10 +12669,12 @@ def adaptive_avg_pool3d(input, *args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_adaptive_avg_pool3d(input._h, output_size_c, len(output_size_c))
+        out = py_adaptive_avg_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_avg_pool3d, "adaptive_avg_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool3d(input, *args, output_size=None):
@@ -12086,10 +12685,12 @@ def adaptive_max_pool3d(input, *args, output_size=None):
     """
     try:
         output_size_c = read_sizes(args, output_size)
-        out = lib.py_adaptive_max_pool3d(input._h, output_size_c, len(output_size_c))
+        out = py_adaptive_max_pool3d(input, output_size_c, len(output_size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool3d, "adaptive_max_pool3d", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
@@ -12102,7 +12703,7 @@ def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
     try:
         output_size_c = read_sizes(args, output_size)
         out = ffi_new("int64_t[2]")
-        status = lib.py_adaptive_max_pool3d_with_indices(input._h, output_size_c, len(output_size_c), out)
+        status = py_adaptive_max_pool3d_with_indices(input, output_size_c, len(output_size_c), out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, adaptive_max_pool3d_with_indices, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[1]", input, given_sizes(args, output_size))
     if status:
@@ -12122,10 +12723,12 @@ def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     try:
         kernel_size_c = int_list(kernel_size, 3)
         stride_c, stride_c_n = optional_ints(stride, 3)
-        out = lib.py_lp_pool3d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+        out = py_lp_pool3d(input, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lp_pool3d, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[1] stride:i64[1]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -12144,10 +12747,12 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
         stride_c, stride_c_n = optional_ints(stride, 3)
         padding_c = int_list(padding, 3)
         output_size_c, output_size_c_n = optional_ints(output_size, 0)
-        out = lib.py_max_unpool3d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
+        out = py_max_unpool3d(input, indices, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_unpool3d, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[1] stride:i64[1]? padding:i64[1] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=None, random_samples=None):
@@ -12167,10 +12772,12 @@ def fractional_max_pool2d(input, kernel_size, output_size=None, output_ratio=Non
         kernel_size_c = int_list(kernel_size, 2)
         output_size_c, output_size_c_n = optional_ints(output_size, 2)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
-        out = lib.py_fractional_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
+        out = py_fractional_max_pool2d(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool2d, "fractional_max_pool2d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None, return_indices=True):
@@ -12190,7 +12797,7 @@ def fractional_max_pool2d_with_indices(input, kernel_size, output_size=None, out
         output_size_c, output_size_c_n = optional_ints(output_size, 2)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = ffi_new("int64_t[2]")
-        status = lib.py_fractional_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
+        status = py_fractional_max_pool2d_with_indices(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool2d_with_indices, "fractional_max_pool2d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     if status:
@@ -12215,10 +12822,12 @@ def fractional_max_pool3d(input, kernel_size, output_size=None, output_ratio=Non
         kernel_size_c = int_list(kernel_size, 3)
         output_size_c, output_size_c_n = optional_ints(output_size, 3)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
-        out = lib.py_fractional_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h)
+        out = py_fractional_max_pool3d(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool3d, "fractional_max_pool3d", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, output_ratio=None, random_samples=None, return_indices=True):
@@ -12238,7 +12847,7 @@ def fractional_max_pool3d_with_indices(input, kernel_size, output_size=None, out
         output_size_c, output_size_c_n = optional_ints(output_size, 3)
         output_ratio_c, output_ratio_c_n = optional_floats(output_ratio, 1)
         out = ffi_new("int64_t[2]")
-        status = lib.py_fractional_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, 0 if random_samples is None else random_samples._h, out)
+        status = py_fractional_max_pool3d_with_indices(input, kernel_size_c, len(kernel_size_c), output_size_c, output_size_c_n, output_ratio_c, output_ratio_c_n, random_samples, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fractional_max_pool3d_with_indices, "fractional_max_pool3d_with_indices", "input:tensor kernel_size:i64[1] output_size:i64[1]? output_ratio:f64[1]? random_samples:tensor?", input, kernel_size, output_size, output_ratio, random_samples)
     if status:
@@ -12259,7 +12868,7 @@ def profiler_start(record_shapes=False, profile_memory=False, device_times=False
             says how many.
     """
     try:
-        out = lib.py_profiler_start(record_shapes, profile_memory, device_times, max_activities)
+        out = py_profiler_start(record_shapes, profile_memory, device_times, max_activities)
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_start, "profiler_start", "record_shapes:bool profile_memory:bool device_times:bool max_activities:i64", record_shapes, profile_memory, device_times, max_activities)
     return Profiler.own(out)
@@ -12275,7 +12884,7 @@ def profiler_range_begin(name):
         Its number, for profiler_range_end; 0 where no profiler runs.
     """
     try:
-        out = lib.py_profiler_range_begin(c_string(name))
+        out = py_profiler_range_begin(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_range_begin, "profiler_range_begin", "name:str", name)
     return int_or_fail(out)
@@ -12289,7 +12898,7 @@ def profiler_range_end(range):
         range: What profiler_range_begin gave.
     """
     try:
-        status = lib.py_profiler_range_end(range)
+        status = py_profiler_range_end(range)
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_range_end, "profiler_range_end", "range:i64", range)
     if status:
@@ -12304,7 +12913,7 @@ def profiler_emit_nvtx(enabled=True):
         enabled: Whether they are told from now on.
     """
     try:
-        status = lib.py_profiler_emit_nvtx(enabled)
+        status = py_profiler_emit_nvtx(enabled)
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_emit_nvtx, "profiler_emit_nvtx", "enabled:bool", enabled)
     if status:
@@ -12321,7 +12930,7 @@ def profiler_nvtx_push(name):
         How deep it lies, from 0; negative where no tool watches.
     """
     try:
-        out = lib.py_profiler_nvtx_push(c_string(name))
+        out = py_profiler_nvtx_push(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_push, "profiler_nvtx_push", "name:str", name)
     return int_or_fail(out)
@@ -12334,7 +12943,7 @@ def profiler_nvtx_pop():
         How deep it lay, from 0; negative where no tool watches, or there is no range.
     """
     try:
-        out = lib.py_profiler_nvtx_pop()
+        out = py_profiler_nvtx_pop()
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_pop, "profiler_nvtx_pop", "")
     return int_or_fail(out)
@@ -12350,7 +12959,7 @@ def profiler_nvtx_start(name):
         Its number, for profiler_nvtx_end.
     """
     try:
-        out = lib.py_profiler_nvtx_start(c_string(name))
+        out = py_profiler_nvtx_start(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_start, "profiler_nvtx_start", "name:str", name)
     return int_or_fail(out)
@@ -12363,7 +12972,7 @@ def profiler_nvtx_end(range):
         range: What profiler_nvtx_start gave.
     """
     try:
-        status = lib.py_profiler_nvtx_end(range)
+        status = py_profiler_nvtx_end(range)
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_end, "profiler_nvtx_end", "range:i64", range)
     if status:
@@ -12377,7 +12986,7 @@ def profiler_nvtx_mark(name):
         name: What happened.
     """
     try:
-        status = lib.py_profiler_nvtx_mark(c_string(name))
+        status = py_profiler_nvtx_mark(c_string(name))
     except BAD_ARGUMENTS as error:
         return otherwise(error, profiler_nvtx_mark, "profiler_nvtx_mark", "name:str", name)
     if status:
@@ -12399,12 +13008,14 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_rand(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rand, "rand", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -12422,12 +13033,14 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_randn(size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randn, "randn", "size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", given_sizes(args, size), generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randint(low, high, size, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -12447,12 +13060,14 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
     try:
         size_c = shape_list(size)
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_randint(low, high, size_c, len(size_c), 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randint, "randint", "low:i64 high:i64 size:i64[] generator:handle? dtype:dtype? device:device? requires_grad:bool", low, high, size, generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False, out=None):
@@ -12469,12 +13084,14 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False,
         return into(out, randperm, n, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
+        out = py_randperm(n, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, randperm, "randperm", "n:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool", n, generator, dtype, device, requires_grad)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -12491,12 +13108,14 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_rand_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, rand_like, "rand_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -12513,12 +13132,14 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_randn_like(input, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, randn_like, "randn_like", "input:tensor generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, generator, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, layout=None, pin_memory=False, out=None):
@@ -12537,12 +13158,14 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
+        out = py_randint_like(input, low, high, 0 if generator is None else generator._h, 0 if dtype is None else DTYPE[dtype], device_type, device_index, requires_grad is not None and requires_grad, 0 if memory_format is None else MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, randint_like, "randint_like", "input:tensor low:i64 high:i64 generator:handle? dtype:dtype? device:device? requires_grad:bool memory_format:memory_format?", input, low, high, generator, dtype, device, requires_grad, memory_format)
+    if out is None:
+        raise fail()
     if layout is not None or pin_memory:
-        return placed(wrap(out), layout, pin_memory)
-    return wrap(out)
+        return placed(out, layout, pin_memory)
+    return out
 
 
 def bernoulli(input, *, generator=None, out=None):
@@ -12554,10 +13177,12 @@ def bernoulli(input, *, generator=None, out=None):
     if out is not None:
         return into(out, bernoulli, input, generator=generator)
     try:
-        out = lib.py_bernoulli(input._h, 0 if generator is None else generator._h)
+        out = py_bernoulli(input, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli, "bernoulli", "input:tensor generator:handle?", input, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bernoulli_p(input, p, *, generator=None):
@@ -12568,10 +13193,12 @@ def bernoulli_p(input, p, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        out = lib.py_bernoulli_p(input._h, p, 0 if generator is None else generator._h)
+        out = py_bernoulli_p(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli_p, "bernoulli", "input:tensor p:f64 generator:handle?", input, p, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
@@ -12586,10 +13213,12 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if out is not None:
         return into(out, multinomial, input, num_samples, replacement, generator=generator)
     try:
-        out = lib.py_multinomial(input._h, num_samples, replacement, 0 if generator is None else generator._h)
+        out = py_multinomial(input, num_samples, replacement, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, multinomial, "multinomial", "input:tensor num_samples:i64 replacement:bool generator:handle?", input, num_samples, replacement, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def poisson(input, generator=None, *, out=None):
@@ -12601,10 +13230,12 @@ def poisson(input, generator=None, *, out=None):
     if out is not None:
         return into(out, poisson, input, generator)
     try:
-        out = lib.py_poisson(input._h, 0 if generator is None else generator._h)
+        out = py_poisson(input, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, poisson, "poisson", "input:tensor generator:handle?", input, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def binomial(count, prob, generator=None, *, out=None):
@@ -12618,10 +13249,12 @@ def binomial(count, prob, generator=None, *, out=None):
     if out is not None:
         return into(out, binomial, count, prob, generator)
     try:
-        out = lib.py_binomial(count._h, prob._h, 0 if generator is None else generator._h)
+        out = py_binomial(count, prob, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, binomial, "binomial", "count:tensor prob:tensor generator:handle?", count, prob, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def exponential_(input, lambd=1.0, *, generator=None):
@@ -12632,7 +13265,7 @@ def exponential_(input, lambd=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_exponential_(input._h, lambd, 0 if generator is None else generator._h)
+        status = py_exponential_(input, lambd, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, exponential_, "exponential_", "input:tensor lambd:f64 generator:handle?", input, lambd, generator)
     if status:
@@ -12648,7 +13281,7 @@ def geometric_(input, p, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_geometric_(input._h, p, 0 if generator is None else generator._h)
+        status = py_geometric_(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, geometric_, "geometric_", "input:tensor p:f64 generator:handle?", input, p, generator)
     if status:
@@ -12665,7 +13298,7 @@ def cauchy_(input, median=0.0, sigma=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_cauchy_(input._h, median, sigma, 0 if generator is None else generator._h)
+        status = py_cauchy_(input, median, sigma, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cauchy_, "cauchy_", "input:tensor median:f64 sigma:f64 generator:handle?", input, median, sigma, generator)
     if status:
@@ -12682,7 +13315,7 @@ def log_normal_(input, mean=1.0, std=2.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_log_normal_(input._h, mean, std, 0 if generator is None else generator._h)
+        status = py_log_normal_(input, mean, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_normal_, "log_normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator)
     if status:
@@ -12699,7 +13332,7 @@ def uniform_(input, low=0.0, high=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_uniform_(input._h, low, high, 0 if generator is None else generator._h)
+        status = py_uniform_(input, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, uniform_, "uniform_", "input:tensor low:f64 high:f64 generator:handle?", input, low, high, generator)
     if status:
@@ -12716,7 +13349,7 @@ def normal_(input, mean=0.0, std=1.0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_normal_(input._h, mean, std, 0 if generator is None else generator._h)
+        status = py_normal_(input, mean, std, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, normal_, "normal_", "input:tensor mean:f64 std:f64 generator:handle?", input, mean, std, generator)
     if status:
@@ -12732,7 +13365,7 @@ def bernoulli_(input, p=0.5, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_bernoulli_(input._h, p, 0 if generator is None else generator._h)
+        status = py_bernoulli_(input, p, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli_, "bernoulli_", "input:tensor p:f64 generator:handle?", input, p, generator)
     if status:
@@ -12749,10 +13382,12 @@ def stochastic_round(input, dtype, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        out = lib.py_stochastic_round(input._h, DTYPE[dtype], 0 if generator is None else generator._h)
+        out = py_stochastic_round(input, DTYPE[dtype], 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stochastic_round, "stochastic_round", "input:tensor dtype:dtype generator:handle?", input, dtype, generator)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bernoulli_tensor_(input, probabilities, *, generator=None):
@@ -12763,7 +13398,7 @@ def bernoulli_tensor_(input, probabilities, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_bernoulli_tensor_(input._h, probabilities._h, 0 if generator is None else generator._h)
+        status = py_bernoulli_tensor_(input, probabilities, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bernoulli_tensor_, "bernoulli_", "input:tensor probabilities:tensor generator:handle?", input, probabilities, generator)
     if status:
@@ -12780,7 +13415,7 @@ def random_from_(input, low=0, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_random_from_(input._h, low, 0 if generator is None else generator._h)
+        status = py_random_from_(input, low, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, random_from_, "random_", "input:tensor low:i64 generator:handle?", input, low, generator)
     if status:
@@ -12797,7 +13432,7 @@ def random_(input, low, high, *, generator=None):
         generator: The source; absent means the default one.
     """
     try:
-        status = lib.py_random_(input._h, low, high, 0 if generator is None else generator._h)
+        status = py_random_(input, low, high, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
         return otherwise(error, random_, "random_", "input:tensor low:i64 high:i64 generator:handle?", input, low, high, generator)
     if status:
@@ -12813,7 +13448,7 @@ def manual_seed(seed):
         seed: Any number.
     """
     try:
-        status = lib.py_manual_seed(seed)
+        status = py_manual_seed(seed)
     except BAD_ARGUMENTS as error:
         return otherwise(error, manual_seed, "manual_seed", "seed:i64", seed)
     if status:
@@ -12829,7 +13464,7 @@ def default_generator(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_default_generator(device_type, device_index)
+        out = py_default_generator(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, default_generator, "default_generator", "device:device?", device)
     return Generator.own(out)
@@ -12845,7 +13480,7 @@ def set_own_generators(mode):
         mode: Own ones, or the process's again.
     """
     try:
-        status = lib.py_set_own_generators(mode)
+        status = py_set_own_generators(mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_own_generators, "set_own_generators", "mode:bool", mode)
     if status:
@@ -12855,7 +13490,7 @@ def set_own_generators(mode):
 def has_own_generators():
     """Whether this context has default generators of its own."""
     try:
-        out = lib.py_has_own_generators()
+        out = py_has_own_generators()
     except BAD_ARGUMENTS as error:
         return otherwise(error, has_own_generators, "has_own_generators", "")
     if out < 0:
@@ -12871,7 +13506,7 @@ def generator_new(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_generator_new(device_type, device_index)
+        out = py_generator_new(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, generator_new, "generator_new", "device:device?", device)
     return Generator.own(out)
@@ -12910,7 +13545,7 @@ def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectiona
         hx_c = NULL if hx is None else handle_list(hx)
         params_c = handle_list(params)
         out = ffi_new("int64_t[3]")
-        status = lib.py_lstm(input._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        status = py_lstm(input, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lstm, "lstm", "input:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
@@ -12950,7 +13585,7 @@ def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, 
         hx_c = NULL if hx is None else handle_list(hx)
         params_c = handle_list(params)
         out = ffi_new("int64_t[3]")
-        status = lib.py_lstm_packed(data._h, batch_sizes._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        status = py_lstm_packed(data, batch_sizes, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lstm_packed, "lstm_packed", "data:tensor batch_sizes:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
@@ -12988,7 +13623,7 @@ def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = lib.py_gru(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        status = py_gru(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gru, "gru", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
@@ -13027,7 +13662,7 @@ def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, t
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = lib.py_gru_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        status = py_gru_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gru_packed, "gru_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
@@ -13064,7 +13699,7 @@ def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirect
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = lib.py_rnn_tanh(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        status = py_rnn_tanh(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_tanh, "rnn_tanh", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
@@ -13103,7 +13738,7 @@ def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = lib.py_rnn_tanh_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        status = py_rnn_tanh_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_tanh_packed, "rnn_tanh_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
@@ -13139,7 +13774,7 @@ def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirect
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = lib.py_rnn_relu(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+        status = py_rnn_relu(input, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_relu, "rnn_relu", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
     if status:
@@ -13178,7 +13813,7 @@ def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropo
     try:
         params_c = handle_list(params)
         out = ffi_new("int64_t[2]")
-        status = lib.py_rnn_relu_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+        status = py_rnn_relu_packed(data, batch_sizes, hx, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_relu_packed, "rnn_relu_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
     if status:
@@ -13205,7 +13840,7 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     try:
         hx_c = NULL if hx is None else handle_list(hx)
         out = ffi_new("int64_t[2]")
-        status = lib.py_lstm_cell(input._h, hx_c, -1 if hx is None else len(hx_c), w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h, out)
+        status = py_lstm_cell(input, hx_c, -1 if hx is None else len(hx_c), w_ih, w_hh, b_ih, b_hh, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lstm_cell, "lstm_cell", "input:tensor hx:tensor[]? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
     if status:
@@ -13229,10 +13864,12 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     if out is not None:
         return into(out, gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
-        out = lib.py_gru_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+        out = py_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gru_cell, "gru_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
@@ -13251,10 +13888,12 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     if out is not None:
         return into(out, rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
-        out = lib.py_rnn_tanh_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+        out = py_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_tanh_cell, "rnn_tanh_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
@@ -13273,10 +13912,12 @@ def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
     if out is not None:
         return into(out, rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
     try:
-        out = lib.py_rnn_relu_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+        out = py_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh)
     except BAD_ARGUMENTS as error:
         return otherwise(error, rnn_relu_cell, "rnn_relu_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13295,10 +13936,12 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None,
         return into(out, sum, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_sum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_sum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, sum, "sum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13317,10 +13960,12 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         return into(out, mean, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_mean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_mean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, mean, "mean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13339,10 +13984,12 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=No
         return into(out, nansum, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_nansum(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_nansum(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nansum, "nansum", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13361,10 +14008,12 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=N
         return into(out, nanmean, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_nanmean(input._h, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_nanmean(input, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmean, "nanmean", "input:tensor dim:i64[1]? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def count_nonzero(input, dim=None, *, axis=None, out=None):
@@ -13379,10 +14028,12 @@ def count_nonzero(input, dim=None, *, axis=None, out=None):
         return into(out, count_nonzero, input, dim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_count_nonzero(input._h, dim_c, dim_c_n)
+        out = py_count_nonzero(input, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, count_nonzero, "count_nonzero", "input:tensor dim:i64[1]?", input, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13400,10 +14051,12 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     if out is not None:
         return into(out, prod, input, dim, keepdim, dtype=dtype)
     try:
-        out = lib.py_prod(input._h, dim is not None, 0 if dim is None else dim, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_prod(input, dim is not None, 0 if dim is None else dim, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, prod, "prod", "input:tensor dim:i64? keepdim:bool dtype:dtype?", input, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max(input, *, out=None):
@@ -13411,10 +14064,12 @@ def max(input, *, out=None):
     if out is not None:
         return into(out, max, input)
     try:
-        out = lib.py_max(input._h)
+        out = py_max(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max, "max", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -13433,7 +14088,7 @@ def max_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
         keepdim = keepdims
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_max_dim(input._h, dim, keepdim, out)
+        status = py_max_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, max_dim, "max", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
@@ -13446,10 +14101,12 @@ def min(input, *, out=None):
     if out is not None:
         return into(out, min, input)
     try:
-        out = lib.py_min(input._h)
+        out = py_min(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, min, "min", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -13468,7 +14125,7 @@ def min_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
         keepdim = keepdims
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_min_dim(input._h, dim, keepdim, out)
+        status = py_min_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, min_dim, "min", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
@@ -13491,10 +14148,12 @@ def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         return into(out, amax, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_amax(input._h, dim_c, dim_c_n, keepdim)
+        out = py_amax(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amax, "amax", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13512,10 +14171,12 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         return into(out, amin, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_amin(input._h, dim_c, dim_c_n, keepdim)
+        out = py_amin(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, amin, "amin", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13537,7 +14198,7 @@ def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=Non
         return into(out, aminmax, input, dim=dim, keepdim=keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_aminmax(input._h, dim is not None, 0 if dim is None else dim, keepdim, out)
+        status = py_aminmax(input, dim is not None, 0 if dim is None else dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, aminmax, "aminmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
     if status:
@@ -13559,10 +14220,12 @@ def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
     if out is not None:
         return into(out, argmax, input, dim, keepdim)
     try:
-        out = lib.py_argmax(input._h, dim is not None, 0 if dim is None else dim, keepdim)
+        out = py_argmax(input, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argmax, "argmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13579,10 +14242,12 @@ def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None
     if out is not None:
         return into(out, argmin, input, dim, keepdim)
     try:
-        out = lib.py_argmin(input._h, dim is not None, 0 if dim is None else dim, keepdim)
+        out = py_argmin(input, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argmin, "argmin", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13603,10 +14268,12 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
-        out = lib.py_var(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
+        out = py_var(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, var, "var", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13627,10 +14294,12 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
-        out = lib.py_std(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
+        out = py_std(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, std, "std", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
@@ -13656,7 +14325,7 @@ def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = ffi_new("int64_t[2]")
-        status = lib.py_var_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
+        status = py_var_mean(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, var_mean, "var_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     if status:
@@ -13687,7 +14356,7 @@ def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keep
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
         out = ffi_new("int64_t[2]")
-        status = lib.py_std_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
+        status = py_std_mean(input, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, std_mean, "std_mean", "input:tensor dim:i64[1]? correction:scalar? keepdim:bool", input, dim, correction, keepdim)
     if status:
@@ -13706,10 +14375,12 @@ def cov(input, *, correction=1, fweights=None, aweights=None, out=None):
     if out is not None:
         return into(out, cov, input, correction=correction, fweights=fweights, aweights=aweights)
     try:
-        out = lib.py_cov(input._h, correction, 0 if fweights is None else fweights._h, 0 if aweights is None else aweights._h)
+        out = py_cov(input, correction, fweights, aweights)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cov, "cov", "input:tensor correction:i64 fweights:tensor? aweights:tensor?", input, correction, fweights, aweights)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def corrcoef(input, *, out=None):
@@ -13717,10 +14388,12 @@ def corrcoef(input, *, out=None):
     if out is not None:
         return into(out, corrcoef, input)
     try:
-        out = lib.py_corrcoef(input._h)
+        out = py_corrcoef(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, corrcoef, "corrcoef", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
@@ -13743,10 +14416,12 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
     try:
         p_kind, p_i, p_f = read_scalar(p)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_norm(input._h, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
+        out = py_norm(input, p_kind, p_i, p_f, dim_c, dim_c_n, keepdim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, norm, "norm", "input:tensor p:scalar dim:i64[1]? keepdim:bool dtype:dtype?", input, p, dim, keepdim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13764,10 +14439,12 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         return into(out, any, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_any(input._h, dim_c, dim_c_n, keepdim)
+        out = py_any(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, any, "any", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13785,10 +14462,12 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
         return into(out, all, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_all(input._h, dim_c, dim_c_n, keepdim)
+        out = py_all(input, dim_c, dim_c_n, keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, all, "all", "input:tensor dim:i64[1]? keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, out=None):
@@ -13806,10 +14485,12 @@ def logsumexp(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None, ou
         return into(out, logsumexp, input, dim, keepdim)
     try:
         dim_c = int_list(dim, 1)
-        out = lib.py_logsumexp(input._h, dim_c, len(dim_c), keepdim)
+        out = py_logsumexp(input, dim_c, len(dim_c), keepdim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logsumexp, "logsumexp", "input:tensor dim:i64[1] keepdim:bool", input, dim, keepdim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
@@ -13824,10 +14505,12 @@ def cumsum(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, cumsum, input, dim, dtype=dtype)
     try:
-        out = lib.py_cumsum(input._h, dim, 0 if dtype is None else DTYPE[dtype])
+        out = py_cumsum(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumsum, "cumsum", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumsum_(input, dim=MISSING, *, dtype=None, axis=None):
@@ -13840,7 +14523,7 @@ def cumsum_(input, dim=MISSING, *, dtype=None, axis=None):
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_cumsum_(input._h, dim, 0 if dtype is None else DTYPE[dtype])
+        status = py_cumsum_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumsum_, "cumsum_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     if status:
@@ -13860,10 +14543,12 @@ def cumprod(input, dim=MISSING, *, dtype=None, axis=None, out=None):
     if out is not None:
         return into(out, cumprod, input, dim, dtype=dtype)
     try:
-        out = lib.py_cumprod(input._h, dim, 0 if dtype is None else DTYPE[dtype])
+        out = py_cumprod(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumprod, "cumprod", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumprod_(input, dim=MISSING, *, dtype=None, axis=None):
@@ -13876,7 +14561,7 @@ def cumprod_(input, dim=MISSING, *, dtype=None, axis=None):
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_cumprod_(input._h, dim, 0 if dtype is None else DTYPE[dtype])
+        status = py_cumprod_(input, dim, 0 if dtype is None else DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumprod_, "cumprod_", "input:tensor dim:i64 dtype:dtype?", input, dim, dtype)
     if status:
@@ -13896,10 +14581,12 @@ def logcumsumexp(input, dim=MISSING, *, axis=None, out=None):
     if out is not None:
         return into(out, logcumsumexp, input, dim)
     try:
-        out = lib.py_logcumsumexp(input._h, dim)
+        out = py_logcumsumexp(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, logcumsumexp, "logcumsumexp", "input:tensor dim:i64", input, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
@@ -13917,10 +14604,12 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
     if out is not None:
         return into(out, diff, input, n, dim, prepend, append)
     try:
-        out = lib.py_diff(input._h, n, dim, 0 if prepend is None else prepend._h, 0 if append is None else append._h)
+        out = py_diff(input, n, dim, prepend, append)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diff, "diff", "input:tensor n:i64 dim:i64 prepend:tensor? append:tensor?", input, n, dim, prepend, append)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
@@ -13940,7 +14629,7 @@ def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
     try:
         spacing_c, spacing_c_n = optional_floats(spacing, 0)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_gradient(input._h, spacing_c, spacing_c_n, dim_c, dim_c_n, edge_order)
+        out = py_gradient(input, spacing_c, spacing_c_n, dim_c, dim_c_n, edge_order)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gradient, "gradient", "input:tensor spacing:f64[]? dim:i64[1]? edge_order:i64", input, spacing, dim, edge_order)
     return take_tensors(out)
@@ -13962,7 +14651,7 @@ def gradient_at(input, coordinates, *, dim=None, edge_order=1, axis=None):
     try:
         coordinates_c = handle_list(coordinates)
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_gradient_at(input._h, coordinates_c, len(coordinates_c), dim_c, dim_c_n, edge_order)
+        out = py_gradient_at(input, coordinates_c, len(coordinates_c), dim_c, dim_c_n, edge_order)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gradient_at, "gradient", "input:tensor coordinates:tensor[] dim:i64[1]? edge_order:i64", input, coordinates, dim, edge_order)
     return take_tensors(out)
@@ -13983,10 +14672,12 @@ def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         return into(out, trapezoid, y, x, dx=dx, dim=dim)
     try:
         dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
-        out = lib.py_trapezoid(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
+        out = py_trapezoid(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trapezoid, "trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
@@ -14004,10 +14695,12 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         return into(out, cumulative_trapezoid, y, x, dx=dx, dim=dim)
     try:
         dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
-        out = lib.py_cumulative_trapezoid(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
+        out = py_cumulative_trapezoid(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cumulative_trapezoid, "cumulative_trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def equal(input, other):
@@ -14017,7 +14710,7 @@ def equal(input, other):
         other: The tensor to compare with.
     """
     try:
-        out = lib.py_equal(input._h, other._h)
+        out = py_equal(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, equal, "equal", "input:tensor other:tensor", input, other)
     if out < 0:
@@ -14037,10 +14730,12 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None):
     if out is not None:
         return into(out, isclose, input, other, rtol, atol, equal_nan)
     try:
-        out = lib.py_isclose(input._h, other._h, rtol, atol, equal_nan)
+        out = py_isclose(input, other, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isclose, "isclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
@@ -14053,7 +14748,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         equal_nan: Whether two NaN count as close.
     """
     try:
-        out = lib.py_allclose(input._h, other._h, rtol, atol, equal_nan)
+        out = py_allclose(input, other, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
         return otherwise(error, allclose, "allclose", "input:tensor other:tensor rtol:f64 atol:f64 equal_nan:bool", input, other, rtol, atol, equal_nan)
     if out < 0:
@@ -14074,10 +14769,12 @@ def pad(input, pad, mode='constant', value=None):
     try:
         pad_c = shape_list(pad)
         value_kind, value_i, value_f = read_scalar_or_none(value)
-        out = lib.py_pad(input._h, pad_c, len(pad_c), PADDING_MODE[mode], value_kind, value_i, value_f)
+        out = py_pad(input, pad_c, len(pad_c), PADDING_MODE[mode], value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, _pad, "pad", "input:tensor pad:i64[] mode:enum value:scalar?", input, pad, mode, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 _pad = pad
@@ -14097,10 +14794,12 @@ def constant_pad_nd(input, pad, value=0, *, out=None):
     try:
         pad_c = shape_list(pad)
         value_kind, value_i, value_f = read_scalar(value)
-        out = lib.py_constant_pad_nd(input._h, pad_c, len(pad_c), value_kind, value_i, value_f)
+        out = py_constant_pad_nd(input, pad_c, len(pad_c), value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, constant_pad_nd, "constant_pad_nd", "input:tensor pad:i64[] value:scalar", input, pad, value)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def roll(input, shifts, dims=(), *, out=None):
@@ -14115,10 +14814,12 @@ def roll(input, shifts, dims=(), *, out=None):
     try:
         shifts_c = int_list(shifts, 1)
         dims_c = int_list(dims, 1)
-        out = lib.py_roll(input._h, shifts_c, len(shifts_c), dims_c, len(dims_c))
+        out = py_roll(input, shifts_c, len(shifts_c), dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, roll, "roll", "input:tensor shifts:i64[1] dims:i64[1]", input, shifts, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def rot90(input, k=1, dims=(0, 1), *, out=None):
@@ -14132,10 +14833,12 @@ def rot90(input, k=1, dims=(0, 1), *, out=None):
         return into(out, rot90, input, k, dims)
     try:
         dims_c = shape_list(dims)
-        out = lib.py_rot90(input._h, k, dims_c, len(dims_c))
+        out = py_rot90(input, k, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, rot90, "rot90", "input:tensor k:i64 dims:i64[]", input, k, dims)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fliplr(input, *, out=None):
@@ -14143,10 +14846,12 @@ def fliplr(input, *, out=None):
     if out is not None:
         return into(out, fliplr, input)
     try:
-        out = lib.py_fliplr(input._h)
+        out = py_fliplr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fliplr, "fliplr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def flipud(input, *, out=None):
@@ -14154,10 +14859,12 @@ def flipud(input, *, out=None):
     if out is not None:
         return into(out, flipud, input)
     try:
-        out = lib.py_flipud(input._h)
+        out = py_flipud(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, flipud, "flipud", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tile(input, *args, dims=None, out=None):
@@ -14171,10 +14878,12 @@ def tile(input, *args, dims=None, out=None):
         return into(out, tile, input, dims=read_sizes(args, dims))
     try:
         dims_c = read_sizes(args, dims)
-        out = lib.py_tile(input._h, dims_c, len(dims_c))
+        out = py_tile(input, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tile, "tile", "input:tensor dims:i64[]", input, given_sizes(args, dims))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, out=None):
@@ -14191,10 +14900,12 @@ def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, 
         return into(out, repeat_interleave, input, repeats, dim, output_size=output_size)
     try:
         repeats_h, repeats_kind, repeats_i, repeats_f = read_operand(repeats)
-        out = lib.py_repeat_interleave(input._h, repeats_h, repeats_kind, repeats_i, repeats_f, dim is not None, 0 if dim is None else dim, output_size is not None, 0 if output_size is None else output_size)
+        out = py_repeat_interleave(input, repeats_h, repeats_kind, repeats_i, repeats_f, dim is not None, 0 if dim is None else dim, output_size is not None, 0 if output_size is None else output_size)
     except BAD_ARGUMENTS as error:
         return otherwise(error, repeat_interleave, "repeat_interleave", "input:tensor repeats:operand dim:i64? output_size:i64?", input, repeats, dim, output_size)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diag(input, diagonal=0, *, out=None):
@@ -14207,10 +14918,12 @@ def diag(input, diagonal=0, *, out=None):
     if out is not None:
         return into(out, diag, input, diagonal)
     try:
-        out = lib.py_diag(input._h, diagonal)
+        out = py_diag(input, diagonal)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diag, "diag", "input:tensor diagonal:i64", input, diagonal)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
@@ -14224,10 +14937,12 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
     if out is not None:
         return into(out, diag_embed, input, offset, dim1, dim2)
     try:
-        out = lib.py_diag_embed(input._h, offset, dim1, dim2)
+        out = py_diag_embed(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diag_embed, "diag_embed", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diagflat(input, offset=0, *, out=None):
@@ -14239,10 +14954,12 @@ def diagflat(input, offset=0, *, out=None):
     if out is not None:
         return into(out, diagflat, input, offset)
     try:
-        out = lib.py_diagflat(input._h, offset)
+        out = py_diagflat(input, offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diagflat, "diagflat", "input:tensor offset:i64", input, offset)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def block_diag(tensors, *, out=None):
@@ -14256,10 +14973,12 @@ def block_diag(tensors, *, out=None):
         return into(out, block_diag, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_block_diag(tensors_c, len(tensors_c))
+        out = py_block_diag(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, block_diag, "block_diag", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hstack(tensors, *, out=None):
@@ -14272,10 +14991,12 @@ def hstack(tensors, *, out=None):
         return into(out, hstack, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_hstack(tensors_c, len(tensors_c))
+        out = py_hstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, hstack, "hstack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def vstack(tensors, *, out=None):
@@ -14288,10 +15009,12 @@ def vstack(tensors, *, out=None):
         return into(out, vstack, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_vstack(tensors_c, len(tensors_c))
+        out = py_vstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, vstack, "vstack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def dstack(tensors, *, out=None):
@@ -14304,10 +15027,12 @@ def dstack(tensors, *, out=None):
         return into(out, dstack, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_dstack(tensors_c, len(tensors_c))
+        out = py_dstack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, dstack, "dstack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def column_stack(tensors, *, out=None):
@@ -14320,10 +15045,12 @@ def column_stack(tensors, *, out=None):
         return into(out, column_stack, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_column_stack(tensors_c, len(tensors_c))
+        out = py_column_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, column_stack, "column_stack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def unravel_index(indices, shape):
@@ -14335,7 +15062,7 @@ def unravel_index(indices, shape):
     """
     try:
         shape_c = int_list(shape, 1)
-        out = lib.py_unravel_index(indices._h, shape_c, len(shape_c))
+        out = py_unravel_index(indices, shape_c, len(shape_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, unravel_index, "unravel_index", "indices:tensor shape:i64[1]", indices, shape)
     return take_tensors(out)
@@ -14352,7 +15079,7 @@ def cartesian_prod(tensors, *, out=None):
         return into(out, cartesian_prod, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_cartesian_prod(tensors_c, len(tensors_c))
+        out = py_cartesian_prod(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, cartesian_prod, "cartesian_prod", "tensors:tensor[]", tensors)
     return wrap_or(out, tensors[0])
@@ -14368,10 +15095,12 @@ def combinations(input, r=2, with_replacement=False, *, out=None):
     if out is not None:
         return into(out, combinations, input, r, with_replacement)
     try:
-        out = lib.py_combinations(input._h, r, with_replacement)
+        out = py_combinations(input, r, with_replacement)
     except BAD_ARGUMENTS as error:
         return otherwise(error, combinations, "combinations", "input:tensor r:i64 with_replacement:bool", input, r, with_replacement)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
@@ -14388,10 +15117,12 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         return into(out, tril_indices, row, col, offset, dtype=dtype, device=device)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
+        out = py_tril_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tril_indices, "tril_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
@@ -14408,10 +15139,12 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
         return into(out, triu_indices, row, col, offset, dtype=dtype, device=device)
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
+        out = py_triu_indices(row, col, offset, 0 if dtype is None else DTYPE[dtype], device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, triu_indices, "triu_indices", "row:i64 col:i64 offset:i64 dtype:dtype? device:device?", row, col, offset, dtype, device)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=None):
@@ -14427,10 +15160,12 @@ def select_scatter(input, src, dim=MISSING, index=MISSING, *, axis=None, out=Non
     if out is not None:
         return into(out, select_scatter, input, src, dim, index)
     try:
-        out = lib.py_select_scatter(input._h, src._h, dim, index)
+        out = py_select_scatter(input, src, dim, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, select_scatter, "select_scatter", "input:tensor src:tensor dim:i64 index:i64", input, src, dim, index)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None, out=None):
@@ -14449,10 +15184,12 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None,
     if out is not None:
         return into(out, slice_scatter, input, src, dim, start, end, step)
     try:
-        out = lib.py_slice_scatter(input._h, src._h, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
+        out = py_slice_scatter(input, src, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
         return otherwise(error, slice_scatter, "slice_scatter", "input:tensor src:tensor dim:i64 start:i64? end:i64? step:i64", input, src, dim, start, end, step)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
@@ -14467,10 +15204,12 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
     if out is not None:
         return into(out, diagonal_scatter, input, src, offset, dim1, dim2)
     try:
-        out = lib.py_diagonal_scatter(input._h, src._h, offset, dim1, dim2)
+        out = py_diagonal_scatter(input, src, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diagonal_scatter, "diagonal_scatter", "input:tensor src:tensor offset:i64 dim1:i64 dim2:i64", input, src, offset, dim1, dim2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
@@ -14487,10 +15226,12 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=Non
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
-        out = lib.py_as_strided_scatter(input._h, src._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
+        out = py_as_strided_scatter(input, src, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, as_strided_scatter, "as_strided_scatter", "input:tensor src:tensor size:i64[] stride:i64[] storage_offset:i64?", input, src, size, stride, storage_offset)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
@@ -14508,10 +15249,12 @@ def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
         dilation_c = int_list(dilation, 2)
         padding_c = int_list(padding, 2)
         stride_c = int_list(stride, 2)
-        out = lib.py_im2col(input._h, kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+        out = py_im2col(input, kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, im2col, "unfold", "input:tensor kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, kernel_size, dilation, padding, stride)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
@@ -14530,10 +15273,12 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
         dilation_c = int_list(dilation, 2)
         padding_c = int_list(padding, 2)
         stride_c = int_list(stride, 2)
-        out = lib.py_fold(input._h, output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+        out = py_fold(input, output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, fold, "fold", "input:tensor output_size:i64[1] kernel_size:i64[1] dilation:i64[1] padding:i64[1] stride:i64[1]", input, output_size, kernel_size, dilation, padding, stride)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pixel_shuffle(input, upscale_factor, *, out=None):
@@ -14546,10 +15291,12 @@ def pixel_shuffle(input, upscale_factor, *, out=None):
     if out is not None:
         return into(out, pixel_shuffle, input, upscale_factor)
     try:
-        out = lib.py_pixel_shuffle(input._h, upscale_factor)
+        out = py_pixel_shuffle(input, upscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pixel_shuffle, "pixel_shuffle", "input:tensor upscale_factor:i64", input, upscale_factor)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def pixel_unshuffle(input, downscale_factor, *, out=None):
@@ -14562,10 +15309,12 @@ def pixel_unshuffle(input, downscale_factor, *, out=None):
     if out is not None:
         return into(out, pixel_unshuffle, input, downscale_factor)
     try:
-        out = lib.py_pixel_unshuffle(input._h, downscale_factor)
+        out = py_pixel_unshuffle(input, downscale_factor)
     except BAD_ARGUMENTS as error:
         return otherwise(error, pixel_unshuffle, "pixel_unshuffle", "input:tensor downscale_factor:i64", input, downscale_factor)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def channel_shuffle(input, groups, *, out=None):
@@ -14577,10 +15326,12 @@ def channel_shuffle(input, groups, *, out=None):
     if out is not None:
         return into(out, channel_shuffle, input, groups)
     try:
-        out = lib.py_channel_shuffle(input._h, groups)
+        out = py_channel_shuffle(input, groups)
     except BAD_ARGUMENTS as error:
         return otherwise(error, channel_shuffle, "channel_shuffle", "input:tensor groups:i64", input, groups)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
@@ -14601,7 +15352,7 @@ def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
         return into(out, sort, input, dim, descending, stable=stable)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_sort(input._h, dim, descending, stable, out)
+        status = py_sort(input, dim, descending, stable, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sort, "sort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable)
     if status:
@@ -14622,10 +15373,12 @@ def argsort(input, dim=-1, descending=False, *, stable=False, axis=None, out=Non
     if out is not None:
         return into(out, argsort, input, dim, descending, stable=stable)
     try:
-        out = lib.py_argsort(input._h, dim, descending, stable)
+        out = py_argsort(input, dim, descending, stable)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argsort, "argsort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def msort(input, *, out=None):
@@ -14633,10 +15386,12 @@ def msort(input, *, out=None):
     if out is not None:
         return into(out, msort, input)
     try:
-        out = lib.py_msort(input._h)
+        out = py_msort(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, msort, "msort", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
@@ -14658,7 +15413,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
         return into(out, topk, input, k, dim, largest, sorted)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_topk(input._h, k, dim, largest, sorted, out)
+        status = py_topk(input, k, dim, largest, sorted, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, topk, "topk", "input:tensor k:i64 dim:i64 largest:bool sorted:bool", input, k, dim, largest, sorted)
     if status:
@@ -14687,7 +15442,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=N
         return into(out, kthvalue, input, k, dim, keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_kthvalue(input._h, k, dim, keepdim, out)
+        status = py_kthvalue(input, k, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, kthvalue, "kthvalue", "input:tensor k:i64 dim:i64 keepdim:bool", input, k, dim, keepdim)
     if status:
@@ -14702,10 +15457,12 @@ def median(input, *, out=None):
     if out is not None:
         return into(out, median, input)
     try:
-        out = lib.py_median(input._h)
+        out = py_median(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, median, "median", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -14724,7 +15481,7 @@ def median_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
         keepdim = keepdims
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_median_dim(input._h, dim, keepdim, out)
+        status = py_median_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, median_dim, "median", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
@@ -14739,10 +15496,12 @@ def nanmedian(input, *, out=None):
     if out is not None:
         return into(out, nanmedian, input)
     try:
-        out = lib.py_nanmedian(input._h)
+        out = py_nanmedian(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmedian, "nanmedian", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None):
@@ -14761,7 +15520,7 @@ def nanmedian_dim(input, dim=MISSING, keepdim=False, *, axis=None, keepdims=None
         keepdim = keepdims
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_nanmedian_dim(input._h, dim, keepdim, out)
+        status = py_nanmedian_dim(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanmedian_dim, "nanmedian", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
@@ -14788,7 +15547,7 @@ def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
         return into(out, mode, input, dim, keepdim)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_mode(input._h, dim, keepdim, out)
+        status = py_mode(input, dim, keepdim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mode, "mode", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim)
     if status:
@@ -14815,10 +15574,12 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=
         return into(out, quantile, input, q, dim, keepdim, interpolation=interpolation)
     try:
         q_h, q_kind, q_i, q_f = read_operand(q)
-        out = lib.py_quantile(input._h, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
+        out = py_quantile(input, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
         return otherwise(error, quantile, "quantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=None, keepdims=None, out=None):
@@ -14840,10 +15601,12 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', ax
         return into(out, nanquantile, input, q, dim, keepdim, interpolation=interpolation)
     try:
         q_h, q_kind, q_i, q_f = read_operand(q)
-        out = lib.py_nanquantile(input._h, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
+        out = py_nanquantile(input, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
     except BAD_ARGUMENTS as error:
         return otherwise(error, nanquantile, "nanquantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def cummax(input, dim=MISSING, *, axis=None, out=None):
@@ -14862,7 +15625,7 @@ def cummax(input, dim=MISSING, *, axis=None, out=None):
         return into(out, cummax, input, dim)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_cummax(input._h, dim, out)
+        status = py_cummax(input, dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cummax, "cummax", "input:tensor dim:i64", input, dim)
     if status:
@@ -14886,7 +15649,7 @@ def cummin(input, dim=MISSING, *, axis=None, out=None):
         return into(out, cummin, input, dim)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_cummin(input._h, dim, out)
+        status = py_cummin(input, dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cummin, "cummin", "input:tensor dim:i64", input, dim)
     if status:
@@ -14915,7 +15678,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
         return into(out, unique, input, sorted, return_inverse, return_counts, dim)
     try:
         out = ffi_new("int64_t[3]")
-        status = lib.py_unique(input._h, sorted, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
+        status = py_unique(input, sorted, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unique, "unique", "input:tensor sorted:bool return_inverse:bool return_counts:bool dim:i64?", input, sorted, return_inverse, return_counts, dim)
     if status:
@@ -14942,7 +15705,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
         return into(out, unique_consecutive, input, return_inverse, return_counts, dim)
     try:
         out = ffi_new("int64_t[3]")
-        status = lib.py_unique_consecutive(input._h, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
+        status = py_unique_consecutive(input, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unique_consecutive, "unique_consecutive", "input:tensor return_inverse:bool return_counts:bool dim:i64?", input, return_inverse, return_counts, dim)
     if status:
@@ -14964,10 +15727,12 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         return into(out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
-        out = lib.py_searchsorted(sorted_sequence._h, input_h, input_kind, input_i, input_f, out_int32, right, NULL if side is None else c_string(side), 0 if sorter is None else sorter._h)
+        out = py_searchsorted(sorted_sequence, input_h, input_kind, input_i, input_f, out_int32, right, NULL if side is None else c_string(side), sorter)
     except BAD_ARGUMENTS as error:
         return otherwise(error, searchsorted, "searchsorted", "sorted_sequence:tensor input:operand out_int32:bool right:bool side:str? sorter:tensor?", sorted_sequence, input, out_int32, right, side, sorter)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
@@ -14982,10 +15747,12 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         return into(out, bucketize, input, boundaries, out_int32=out_int32, right=right)
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
-        out = lib.py_bucketize(input_h, input_kind, input_i, input_f, boundaries._h, out_int32, right)
+        out = py_bucketize(input_h, input_kind, input_i, input_f, boundaries, out_int32, right)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bucketize, "bucketize", "input:operand boundaries:tensor out_int32:bool right:bool", input, boundaries, out_int32, right)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
@@ -15002,10 +15769,12 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     try:
         elements_h, elements_kind, elements_i, elements_f = read_operand(elements)
         test_elements_h, test_elements_kind, test_elements_i, test_elements_f = read_operand(test_elements)
-        out = lib.py_isin(elements_h, elements_kind, elements_i, elements_f, test_elements_h, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert)
+        out = py_isin(elements_h, elements_kind, elements_i, elements_f, test_elements_h, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert)
     except BAD_ARGUMENTS as error:
         return otherwise(error, isin, "isin", "elements:operand test_elements:operand assume_unique:bool invert:bool", elements, test_elements, assume_unique, invert)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bincount(input, weights=None, minlength=0, *, out=None):
@@ -15018,10 +15787,12 @@ def bincount(input, weights=None, minlength=0, *, out=None):
     if out is not None:
         return into(out, bincount, input, weights, minlength)
     try:
-        out = lib.py_bincount(input._h, 0 if weights is None else weights._h, minlength)
+        out = py_bincount(input, weights, minlength)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bincount, "bincount", "input:tensor weights:tensor? minlength:i64", input, weights, minlength)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def histc(input, bins=100, min=0, max=0, *, out=None):
@@ -15037,10 +15808,12 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
     try:
         min_kind, min_i, min_f = read_scalar(min)
         max_kind, max_i, max_f = read_scalar(max)
-        out = lib.py_histc(input._h, bins, min_kind, min_i, min_f, max_kind, max_i, max_f)
+        out = py_histc(input, bins, min_kind, min_i, min_f, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, histc, "histc", "input:tensor bins:i64 min:scalar max:scalar", input, bins, min, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
@@ -15063,7 +15836,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         bins_h, bins_kind, bins_i, bins_f = read_operand(bins)
         range_c, range_c_n = optional_floats(range, 0)
         out = ffi_new("int64_t[2]")
-        status = lib.py_histogram(input._h, bins_h, bins_kind, bins_i, bins_f, range_c, range_c_n, 0 if weight is None else weight._h, density, out)
+        status = py_histogram(input, bins_h, bins_kind, bins_i, bins_f, range_c, range_c_n, weight, density, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, histogram, "histogram", "input:tensor bins:operand range:f64[]? weight:tensor? density:bool", input, bins, range, weight, density)
     if status:
@@ -15076,16 +15849,18 @@ def erfc(input, *, out=None):
     if out is not None:
         return into(out, erfc, input)
     try:
-        out = lib.py_erfc(input._h)
+        out = py_erfc(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfc, "erfc", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erfc_(input):
     """In-place version of `erfc`."""
     try:
-        status = lib.py_erfc_(input._h)
+        status = py_erfc_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfc_, "erfc_", "input:tensor", input)
     if status:
@@ -15098,10 +15873,12 @@ def erfcx(input, *, out=None):
     if out is not None:
         return into(out, erfcx, input)
     try:
-        out = lib.py_erfcx(input._h)
+        out = py_erfcx(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfcx, "erfcx", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erfinv(input, *, out=None):
@@ -15109,16 +15886,18 @@ def erfinv(input, *, out=None):
     if out is not None:
         return into(out, erfinv, input)
     try:
-        out = lib.py_erfinv(input._h)
+        out = py_erfinv(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfinv, "erfinv", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def erfinv_(input):
     """In-place version of `erfinv`."""
     try:
-        status = lib.py_erfinv_(input._h)
+        status = py_erfinv_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, erfinv_, "erfinv_", "input:tensor", input)
     if status:
@@ -15131,10 +15910,12 @@ def ndtri(input, *, out=None):
     if out is not None:
         return into(out, ndtri, input)
     try:
-        out = lib.py_ndtri(input._h)
+        out = py_ndtri(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ndtri, "ndtri", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ndtr(input, *, out=None):
@@ -15142,10 +15923,12 @@ def ndtr(input, *, out=None):
     if out is not None:
         return into(out, ndtr, input)
     try:
-        out = lib.py_ndtr(input._h)
+        out = py_ndtr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ndtr, "ndtr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def log_ndtr(input, *, out=None):
@@ -15153,10 +15936,12 @@ def log_ndtr(input, *, out=None):
     if out is not None:
         return into(out, log_ndtr, input)
     try:
-        out = lib.py_log_ndtr(input._h)
+        out = py_log_ndtr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, log_ndtr, "log_ndtr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lgamma(input, *, out=None):
@@ -15164,16 +15949,18 @@ def lgamma(input, *, out=None):
     if out is not None:
         return into(out, lgamma, input)
     try:
-        out = lib.py_lgamma(input._h)
+        out = py_lgamma(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lgamma, "lgamma", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def lgamma_(input):
     """In-place version of `lgamma`."""
     try:
-        status = lib.py_lgamma_(input._h)
+        status = py_lgamma_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, lgamma_, "lgamma_", "input:tensor", input)
     if status:
@@ -15186,16 +15973,18 @@ def digamma(input, *, out=None):
     if out is not None:
         return into(out, digamma, input)
     try:
-        out = lib.py_digamma(input._h)
+        out = py_digamma(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, digamma, "digamma", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def digamma_(input):
     """In-place version of `digamma`."""
     try:
-        status = lib.py_digamma_(input._h)
+        status = py_digamma_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, digamma_, "digamma_", "input:tensor", input)
     if status:
@@ -15215,10 +16004,12 @@ def zeta(input, other, *, out=None):
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_zeta(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
+        out = py_zeta(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, zeta, "zeta", "input:operand other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def polygamma(n, input, *, out=None):
@@ -15230,10 +16021,12 @@ def polygamma(n, input, *, out=None):
     if out is not None:
         return into(out, polygamma, n, input)
     try:
-        out = lib.py_polygamma(n, input._h)
+        out = py_polygamma(n, input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, polygamma, "polygamma", "n:i64 input:tensor", n, input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def polygamma_(input, n):
@@ -15243,7 +16036,7 @@ def polygamma_(input, n):
         n: The order of the derivative of digamma.
     """
     try:
-        status = lib.py_polygamma_(input._h, n)
+        status = py_polygamma_(input, n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, polygamma_, "polygamma_", "input:tensor n:i64", input, n)
     if status:
@@ -15261,10 +16054,12 @@ def mvlgamma(input, p, *, out=None):
     if out is not None:
         return into(out, mvlgamma, input, p)
     try:
-        out = lib.py_mvlgamma(input._h, p)
+        out = py_mvlgamma(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mvlgamma, "mvlgamma", "input:tensor p:i64", input, p)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def mvlgamma_(input, p):
@@ -15274,7 +16069,7 @@ def mvlgamma_(input, p):
         p: The dimension.
     """
     try:
-        status = lib.py_mvlgamma_(input._h, p)
+        status = py_mvlgamma_(input, p)
     except BAD_ARGUMENTS as error:
         return otherwise(error, mvlgamma_, "mvlgamma_", "input:tensor p:i64", input, p)
     if status:
@@ -15287,16 +16082,18 @@ def i0(input, *, out=None):
     if out is not None:
         return into(out, i0, input)
     try:
-        out = lib.py_i0(input._h)
+        out = py_i0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0, "i0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def i0_(input):
     """In-place version of `i0`."""
     try:
-        status = lib.py_i0_(input._h)
+        status = py_i0_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0_, "i0_", "input:tensor", input)
     if status:
@@ -15309,10 +16106,12 @@ def i0e(input, *, out=None):
     if out is not None:
         return into(out, i0e, input)
     try:
-        out = lib.py_i0e(input._h)
+        out = py_i0e(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i0e, "i0e", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def i1(input, *, out=None):
@@ -15320,10 +16119,12 @@ def i1(input, *, out=None):
     if out is not None:
         return into(out, i1, input)
     try:
-        out = lib.py_i1(input._h)
+        out = py_i1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i1, "i1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def i1e(input, *, out=None):
@@ -15331,10 +16132,12 @@ def i1e(input, *, out=None):
     if out is not None:
         return into(out, i1e, input)
     try:
-        out = lib.py_i1e(input._h)
+        out = py_i1e(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, i1e, "i1e", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_j0(input, *, out=None):
@@ -15342,10 +16145,12 @@ def bessel_j0(input, *, out=None):
     if out is not None:
         return into(out, bessel_j0, input)
     try:
-        out = lib.py_bessel_j0(input._h)
+        out = py_bessel_j0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_j0, "bessel_j0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_j1(input, *, out=None):
@@ -15353,10 +16158,12 @@ def bessel_j1(input, *, out=None):
     if out is not None:
         return into(out, bessel_j1, input)
     try:
-        out = lib.py_bessel_j1(input._h)
+        out = py_bessel_j1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_j1, "bessel_j1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_y0(input, *, out=None):
@@ -15366,10 +16173,12 @@ def bessel_y0(input, *, out=None):
     if out is not None:
         return into(out, bessel_y0, input)
     try:
-        out = lib.py_bessel_y0(input._h)
+        out = py_bessel_y0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_y0, "bessel_y0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def bessel_y1(input, *, out=None):
@@ -15379,10 +16188,12 @@ def bessel_y1(input, *, out=None):
     if out is not None:
         return into(out, bessel_y1, input)
     try:
-        out = lib.py_bessel_y1(input._h)
+        out = py_bessel_y1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, bessel_y1, "bessel_y1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def modified_bessel_k0(input, *, out=None):
@@ -15392,10 +16203,12 @@ def modified_bessel_k0(input, *, out=None):
     if out is not None:
         return into(out, modified_bessel_k0, input)
     try:
-        out = lib.py_modified_bessel_k0(input._h)
+        out = py_modified_bessel_k0(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, modified_bessel_k0, "modified_bessel_k0", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def modified_bessel_k1(input, *, out=None):
@@ -15405,10 +16218,12 @@ def modified_bessel_k1(input, *, out=None):
     if out is not None:
         return into(out, modified_bessel_k1, input)
     try:
-        out = lib.py_modified_bessel_k1(input._h)
+        out = py_modified_bessel_k1(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, modified_bessel_k1, "modified_bessel_k1", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scaled_modified_bessel_k0(x, *, out=None):
@@ -15420,10 +16235,12 @@ def scaled_modified_bessel_k0(x, *, out=None):
     if out is not None:
         return into(out, scaled_modified_bessel_k0, x)
     try:
-        out = lib.py_scaled_modified_bessel_k0(x._h)
+        out = py_scaled_modified_bessel_k0(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_modified_bessel_k0, "scaled_modified_bessel_k0", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def scaled_modified_bessel_k1(x, *, out=None):
@@ -15435,10 +16252,12 @@ def scaled_modified_bessel_k1(x, *, out=None):
     if out is not None:
         return into(out, scaled_modified_bessel_k1, x)
     try:
-        out = lib.py_scaled_modified_bessel_k1(x._h)
+        out = py_scaled_modified_bessel_k1(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, scaled_modified_bessel_k1, "scaled_modified_bessel_k1", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def spherical_bessel_j0(x, *, out=None):
@@ -15450,10 +16269,12 @@ def spherical_bessel_j0(x, *, out=None):
     if out is not None:
         return into(out, spherical_bessel_j0, x)
     try:
-        out = lib.py_spherical_bessel_j0(x._h)
+        out = py_spherical_bessel_j0(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, spherical_bessel_j0, "spherical_bessel_j0", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def airy_ai(x, *, out=None):
@@ -15465,10 +16286,12 @@ def airy_ai(x, *, out=None):
     if out is not None:
         return into(out, airy_ai, x)
     try:
-        out = lib.py_airy_ai(x._h)
+        out = py_airy_ai(x)
     except BAD_ARGUMENTS as error:
         return otherwise(error, airy_ai, "airy_ai", "x:tensor", x)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igamma(input, other, *, out=None):
@@ -15481,10 +16304,12 @@ def igamma(input, other, *, out=None):
     if out is not None:
         return into(out, igamma, input, other)
     try:
-        out = lib.py_igamma(input._h, other._h)
+        out = py_igamma(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igamma, "igamma", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igamma_(input, other):
@@ -15494,7 +16319,7 @@ def igamma_(input, other):
         other: Where the integral is cut: it broadcasts with the first.
     """
     try:
-        status = lib.py_igamma_(input._h, other._h)
+        status = py_igamma_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igamma_, "igamma_", "input:tensor other:tensor", input, other)
     if status:
@@ -15511,10 +16336,12 @@ def gammainc(input, other, *, out=None):
     if out is not None:
         return into(out, gammainc, input, other)
     try:
-        out = lib.py_gammainc(input._h, other._h)
+        out = py_gammainc(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gammainc, "gammainc", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igammac(input, other, *, out=None):
@@ -15527,10 +16354,12 @@ def igammac(input, other, *, out=None):
     if out is not None:
         return into(out, igammac, input, other)
     try:
-        out = lib.py_igammac(input._h, other._h)
+        out = py_igammac(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igammac, "igammac", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def igammac_(input, other):
@@ -15540,7 +16369,7 @@ def igammac_(input, other):
         other: Where the integral is cut: it broadcasts with the first.
     """
     try:
-        status = lib.py_igammac_(input._h, other._h)
+        status = py_igammac_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, igammac_, "igammac_", "input:tensor other:tensor", input, other)
     if status:
@@ -15557,10 +16386,12 @@ def gammaincc(input, other, *, out=None):
     if out is not None:
         return into(out, gammaincc, input, other)
     try:
-        out = lib.py_gammaincc(input._h, other._h)
+        out = py_gammaincc(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, gammaincc, "gammaincc", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_t(x, n, *, out=None):
@@ -15576,10 +16407,12 @@ def chebyshev_polynomial_t(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_t, "chebyshev_polynomial_t", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_u(x, n, *, out=None):
@@ -15595,10 +16428,12 @@ def chebyshev_polynomial_u(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_u, "chebyshev_polynomial_u", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_v(x, n, *, out=None):
@@ -15614,10 +16449,12 @@ def chebyshev_polynomial_v(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_v, "chebyshev_polynomial_v", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def chebyshev_polynomial_w(x, n, *, out=None):
@@ -15633,10 +16470,12 @@ def chebyshev_polynomial_w(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chebyshev_polynomial_w, "chebyshev_polynomial_w", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_t(x, n, *, out=None):
@@ -15652,10 +16491,12 @@ def shifted_chebyshev_polynomial_t(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_shifted_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_shifted_chebyshev_polynomial_t(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_t, "shifted_chebyshev_polynomial_t", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_u(x, n, *, out=None):
@@ -15671,10 +16512,12 @@ def shifted_chebyshev_polynomial_u(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_shifted_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_shifted_chebyshev_polynomial_u(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_u, "shifted_chebyshev_polynomial_u", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_v(x, n, *, out=None):
@@ -15690,10 +16533,12 @@ def shifted_chebyshev_polynomial_v(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_shifted_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_shifted_chebyshev_polynomial_v(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_v, "shifted_chebyshev_polynomial_v", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def shifted_chebyshev_polynomial_w(x, n, *, out=None):
@@ -15709,10 +16554,12 @@ def shifted_chebyshev_polynomial_w(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_shifted_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_shifted_chebyshev_polynomial_w(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, shifted_chebyshev_polynomial_w, "shifted_chebyshev_polynomial_w", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hermite_polynomial_h(x, n, *, out=None):
@@ -15728,10 +16575,12 @@ def hermite_polynomial_h(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_hermite_polynomial_h(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_hermite_polynomial_h(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hermite_polynomial_h, "hermite_polynomial_h", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def hermite_polynomial_he(x, n, *, out=None):
@@ -15747,10 +16596,12 @@ def hermite_polynomial_he(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_hermite_polynomial_he(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_hermite_polynomial_he(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hermite_polynomial_he, "hermite_polynomial_he", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def laguerre_polynomial_l(x, n, *, out=None):
@@ -15766,10 +16617,12 @@ def laguerre_polynomial_l(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_laguerre_polynomial_l(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_laguerre_polynomial_l(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, laguerre_polynomial_l, "laguerre_polynomial_l", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def legendre_polynomial_p(x, n, *, out=None):
@@ -15785,10 +16638,12 @@ def legendre_polynomial_p(x, n, *, out=None):
     try:
         x_h, x_kind, x_i, x_f = read_operand(x)
         n_h, n_kind, n_i, n_f = read_operand(n)
-        out = lib.py_legendre_polynomial_p(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
+        out = py_legendre_polynomial_p(x_h, x_kind, x_i, x_f, n_h, n_kind, n_i, n_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, legendre_polynomial_p, "legendre_polynomial_p", "x:operand n:operand", x, n)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def entr(input, *, out=None):
@@ -15796,10 +16651,12 @@ def entr(input, *, out=None):
     if out is not None:
         return into(out, entr, input)
     try:
-        out = lib.py_entr(input._h)
+        out = py_entr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, entr, "entr", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def xlog1py(input, other, *, out=None):
@@ -15813,10 +16670,12 @@ def xlog1py(input, other, *, out=None):
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_xlog1py(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
+        out = py_xlog1py(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, xlog1py, "xlog1py", "input:operand other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def frexp(input, *, out=None):
@@ -15828,7 +16687,7 @@ def frexp(input, *, out=None):
         return into(out, frexp, input)
     try:
         out = ffi_new("int64_t[2]")
-        status = lib.py_frexp(input._h, out)
+        status = py_frexp(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, frexp, "frexp", "input:tensor", input)
     if status:
@@ -15846,10 +16705,12 @@ def nextafter(input, other, *, out=None):
     if out is not None:
         return into(out, nextafter, input, other)
     try:
-        out = lib.py_nextafter(input._h, other._h)
+        out = py_nextafter(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nextafter, "nextafter", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def nextafter_(input, other):
@@ -15859,7 +16720,7 @@ def nextafter_(input, other):
         other: Where to: it broadcasts with the first.
     """
     try:
-        status = lib.py_nextafter_(input._h, other._h)
+        status = py_nextafter_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, nextafter_, "nextafter_", "input:tensor other:tensor", input, other)
     if status:
@@ -15874,7 +16735,7 @@ def tensor_alias(input):
         A second handle to the same tensor.
     """
     try:
-        out = lib.py_tensor_alias(input._h)
+        out = py_tensor_alias(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_alias, "tensor_alias", "input:tensor", input)
     return wrap_or(out, input)
@@ -15883,7 +16744,7 @@ def tensor_alias(input):
 def tensor_dim(input):
     """Number of dimensions."""
     try:
-        out = lib.py_tensor_dim(input._h)
+        out = py_tensor_dim(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_dim, "dim", "input:tensor", input)
     return int_or_fail(out)
@@ -15898,7 +16759,7 @@ def tensor_size(input, dim=MISSING, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_tensor_size(input._h, dim)
+        out = py_tensor_size(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_size, "size", "input:tensor dim:i64", input, dim)
     return int_or_fail(out)
@@ -15912,7 +16773,7 @@ def tensor_shape(input):
     """
     try:
         out = ffi_new(INT64_16)
-        count = lib.py_tensor_shape(input._h, out, 16)
+        count = py_tensor_shape(input, out, 16)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_shape, "shape", "input:tensor", input)
     return take_numbers(out, count)
@@ -15926,7 +16787,7 @@ def tensor_stride(input):
     """
     try:
         out = ffi_new(INT64_16)
-        count = lib.py_tensor_stride(input._h, out, 16)
+        count = py_tensor_stride(input, out, 16)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_stride, "stride", "input:tensor", input)
     return take_numbers(out, count)
@@ -15935,7 +16796,7 @@ def tensor_stride(input):
 def tensor_numel(input):
     """Number of elements."""
     try:
-        out = lib.py_tensor_numel(input._h)
+        out = py_tensor_numel(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_numel, "numel", "input:tensor", input)
     return int_or_fail(out)
@@ -15944,7 +16805,7 @@ def tensor_numel(input):
 def tensor_storage_offset(input):
     """Position of the first element in the storage, in elements."""
     try:
-        out = lib.py_tensor_storage_offset(input._h)
+        out = py_tensor_storage_offset(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_storage_offset, "storage_offset", "input:tensor", input)
     return int_or_fail(out)
@@ -15953,7 +16814,7 @@ def tensor_storage_offset(input):
 def tensor_storage_nbytes(input):
     """Bytes of the storage, which views share."""
     try:
-        out = lib.py_tensor_storage_nbytes(input._h)
+        out = py_tensor_storage_nbytes(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_storage_nbytes, "storage_nbytes", "input:tensor", input)
     return int_or_fail(out)
@@ -15962,7 +16823,7 @@ def tensor_storage_nbytes(input):
 def tensor_element_size(input):
     """Bytes of one element."""
     try:
-        out = lib.py_tensor_element_size(input._h)
+        out = py_tensor_element_size(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_element_size, "element_size", "input:tensor", input)
     return int_or_fail(out)
@@ -15971,7 +16832,7 @@ def tensor_element_size(input):
 def tensor_dtype(input):
     """Element type."""
     try:
-        out = lib.py_tensor_dtype(input._h)
+        out = py_tensor_dtype(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_dtype, "dtype", "input:tensor", input)
     if not out:
@@ -15982,7 +16843,7 @@ def tensor_dtype(input):
 def tensor_device(input):
     """Where the memory is."""
     try:
-        out = lib.py_tensor_device(input._h)
+        out = py_tensor_device(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_device, "device", "input:tensor", input)
     return device_from(out)
@@ -15995,7 +16856,7 @@ def tensor_is_contiguous(input, *, memory_format=MEMORY_FORMAT.named("contiguous
         memory_format: The order to check for.
     """
     try:
-        out = lib.py_tensor_is_contiguous(input._h, MEMORY_FORMAT[memory_format])
+        out = py_tensor_is_contiguous(input, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_contiguous, "is_contiguous", "input:tensor memory_format:memory_format", input, memory_format)
     if out < 0:
@@ -16010,7 +16871,7 @@ def tensor_data_ptr(input):
         Valid as long as any tensor looks at the storage; NULL if there is no element.
     """
     try:
-        out = lib.py_tensor_data_ptr(input._h)
+        out = py_tensor_data_ptr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_data_ptr, "data_ptr", "input:tensor", input)
     if out < 0:
@@ -16025,7 +16886,7 @@ def tensor_is_set_to(input, other):
         other: Another tensor.
     """
     try:
-        out = lib.py_tensor_is_set_to(input._h, other._h)
+        out = py_tensor_is_set_to(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_set_to, "is_set_to", "input:tensor other:tensor", input, other)
     if out < 0:
@@ -16040,7 +16901,7 @@ def tensor_is_same(input, other):
         other: Another handle.
     """
     try:
-        out = lib.py_tensor_is_same(input._h, other._h)
+        out = py_tensor_is_same(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_same, "is_same", "input:tensor other:tensor", input, other)
     if out < 0:
@@ -16055,7 +16916,7 @@ def tensor_base(input):
         The tensor, or NULL if this one is no view.
     """
     try:
-        out = lib.py_tensor_base(input._h)
+        out = py_tensor_base(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_base, "base", "input:tensor", input)
     if out > 1:
@@ -16080,7 +16941,7 @@ def out_offer(place, inputs):
     """
     try:
         inputs_c = handle_list(inputs)
-        out = lib.py_out_offer(place._h, inputs_c, len(inputs_c))
+        out = py_out_offer(place, inputs_c, len(inputs_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, out_offer, "out_offer", "place:tensor inputs:tensor[]", place, inputs)
     if out < 0:
@@ -16100,7 +16961,7 @@ def out_finish(place, made=None):
         differ or a gradient is asked for.
     """
     try:
-        out = lib.py_out_finish(place._h, 0 if made is None else made._h)
+        out = py_out_finish(place, made)
     except BAD_ARGUMENTS as error:
         return otherwise(error, out_finish, "out_finish", "place:tensor made:tensor?", place, made)
     if out > 1:
@@ -16113,7 +16974,7 @@ def out_finish(place, made=None):
 def tensor_version(input):
     """How often the tensor, its views and what it was detached from were changed in place."""
     try:
-        out = lib.py_tensor_version(input._h)
+        out = py_tensor_version(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_version, "version", "input:tensor", input)
     return int_or_fail(out)
@@ -16123,7 +16984,7 @@ def tensor_item(input):
     """The only element of a tensor as a number."""
     try:
         out = ffi_new(SCALAR_OUT)
-        status = lib.py_tensor_item(input._h, out)
+        status = py_tensor_item(input, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_item, "item", "input:tensor", input)
     if status:
@@ -16134,7 +16995,7 @@ def tensor_item(input):
 def tensor_to_string(input):
     """The tensor as text, as PyTorch prints it."""
     try:
-        out = lib.py_tensor_to_string(input._h)
+        out = py_tensor_to_string(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_to_string, "to_string", "input:tensor", input)
     return take_text(out)
@@ -16151,7 +17012,7 @@ def set_print_options(precision=4, threshold=1000, edge_items=3, line_width=80, 
         sci_mode: Whether numbers are written as 1e3; absent: where they ask for it.
     """
     try:
-        status = lib.py_set_print_options(precision, threshold, edge_items, line_width, -1 if sci_mode is None else sci_mode)
+        status = py_set_print_options(precision, threshold, edge_items, line_width, -1 if sci_mode is None else sci_mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_print_options, "set_print_options", "precision:i64 threshold:i64 edge_items:i64 line_width:i64 sci_mode:bool?", precision, threshold, edge_items, line_width, sci_mode)
     if status:
@@ -16161,7 +17022,7 @@ def set_print_options(precision=4, threshold=1000, edge_items=3, line_width=80, 
 def tensor_requires_grad(input):
     """Whether the tensor takes part in a graph: set by the user, or made from such a tensor."""
     try:
-        out = lib.py_tensor_requires_grad(input._h)
+        out = py_tensor_requires_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_requires_grad, "requires_grad", "input:tensor", input)
     if out < 0:
@@ -16176,7 +17037,7 @@ def tensor_requires_grad_(input, requires_grad=True):
         requires_grad: Whether backward shall find its gradient.
     """
     try:
-        status = lib.py_tensor_requires_grad_(input._h, requires_grad)
+        status = py_tensor_requires_grad_(input, requires_grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_requires_grad_, "requires_grad_", "input:tensor requires_grad:bool", input, requires_grad)
     if status:
@@ -16187,7 +17048,7 @@ def tensor_requires_grad_(input, requires_grad=True):
 def tensor_is_leaf(input):
     """Whether the tensor was not made by a recorded operation."""
     try:
-        out = lib.py_tensor_is_leaf(input._h)
+        out = py_tensor_is_leaf(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_is_leaf, "is_leaf", "input:tensor", input)
     if out < 0:
@@ -16202,7 +17063,7 @@ def tensor_grad(input):
         The gradient, or NULL if there is none yet.
     """
     try:
-        out = lib.py_tensor_grad(input._h)
+        out = py_tensor_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_grad, "grad", "input:tensor", input)
     if out > 1:
@@ -16219,7 +17080,7 @@ def tensor_set_grad(input, grad=None):
         grad: A tensor of the same shape, dtype and device, or absent to drop the gradient.
     """
     try:
-        status = lib.py_tensor_set_grad(input._h, 0 if grad is None else grad._h)
+        status = py_tensor_set_grad(input, grad)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_set_grad, "set_grad", "input:tensor grad:tensor?", input, grad)
     if status:
@@ -16229,7 +17090,7 @@ def tensor_set_grad(input, grad=None):
 def tensor_retain_grad(input):
     """Makes backward keep the gradient of a tensor that is not a leaf."""
     try:
-        status = lib.py_tensor_retain_grad(input._h)
+        status = py_tensor_retain_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_retain_grad, "retain_grad", "input:tensor", input)
     if status:
@@ -16239,7 +17100,7 @@ def tensor_retain_grad(input):
 def tensor_retains_grad(input):
     """Whether retain_grad was called on a tensor that is not a leaf."""
     try:
-        out = lib.py_tensor_retains_grad(input._h)
+        out = py_tensor_retains_grad(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_retains_grad, "retains_grad", "input:tensor", input)
     if out < 0:
@@ -16254,7 +17115,7 @@ def tensor_node(input):
         The recorded operation, or, of a leaf, what adds to its gradient.
     """
     try:
-        out = lib.py_tensor_node(input._h)
+        out = py_tensor_node(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_node, "node", "input:tensor", input)
     return Node.own(out)
@@ -16263,7 +17124,7 @@ def tensor_node(input):
 def tensor_output_nr(input):
     """Which output of the recorded operation the tensor is; 0 for leaves."""
     try:
-        out = lib.py_tensor_output_nr(input._h)
+        out = py_tensor_output_nr(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_output_nr, "output_nr", "input:tensor", input)
     return int_or_fail(out)
@@ -16276,7 +17137,7 @@ def tensor_grad_fn_name(input):
         "MulBackward0", or nothing for a leaf.
     """
     try:
-        out = lib.py_tensor_grad_fn_name(input._h)
+        out = py_tensor_grad_fn_name(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_grad_fn_name, "grad_fn_name", "input:tensor", input)
     return take_text(out)
@@ -16287,7 +17148,7 @@ def tensor_data(input):
     notice what is changed through it.
     """
     try:
-        out = lib.py_tensor_data(input._h)
+        out = py_tensor_data(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_data, "data", "input:tensor", input)
     return wrap_or(out, input)
@@ -16301,7 +17162,7 @@ def tensor_set_data(input, data):
         data: The tensor whose memory, shape and dtype it has from now on.
     """
     try:
-        status = lib.py_tensor_set_data(input._h, data._h)
+        status = py_tensor_set_data(input, data)
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_set_data, "set_data", "input:tensor data:tensor", input, data)
     if status:
@@ -16315,7 +17176,7 @@ def build_info():
         Lines of `name: value`.
     """
     try:
-        out = lib.py_build_info()
+        out = py_build_info()
     except BAD_ARGUMENTS as error:
         return otherwise(error, build_info, "build_info", "")
     return take_text(out)
@@ -16329,7 +17190,7 @@ def tensor_list_new(tensors):
     """
     try:
         tensors_c = optional_handle_list(tensors)
-        out = lib.py_tensor_list_new(tensors_c, len(tensors_c))
+        out = py_tensor_list_new(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, tensor_list_new, "tensor_list_new", "tensors:tensor?[]", tensors)
     return TensorList.own(out)
@@ -16338,7 +17199,7 @@ def tensor_list_new(tensors):
 def is_grad_enabled():
     """Whether operations are recorded for backward."""
     try:
-        out = lib.py_is_grad_enabled()
+        out = py_is_grad_enabled()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_grad_enabled, "is_grad_enabled", "")
     if out < 0:
@@ -16353,7 +17214,7 @@ def set_grad_enabled(mode):
         mode: Record or not.
     """
     try:
-        status = lib.py_set_grad_enabled(mode)
+        status = py_set_grad_enabled(mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_grad_enabled, "set_grad_enabled", "mode:bool", mode)
     if status:
@@ -16363,7 +17224,7 @@ def set_grad_enabled(mode):
 def is_anomaly_enabled():
     """Whether backward checks gradients for NaN."""
     try:
-        out = lib.py_is_anomaly_enabled()
+        out = py_is_anomaly_enabled()
     except BAD_ARGUMENTS as error:
         return otherwise(error, is_anomaly_enabled, "is_anomaly_enabled", "")
     if out < 0:
@@ -16378,7 +17239,7 @@ def set_detect_anomaly(mode):
         mode: Check or not.
     """
     try:
-        status = lib.py_set_detect_anomaly(mode)
+        status = py_set_detect_anomaly(mode)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_detect_anomaly, "set_detect_anomaly", "mode:bool", mode)
     if status:
@@ -16388,7 +17249,7 @@ def set_detect_anomaly(mode):
 def get_default_dtype():
     """The dtype of new floating-point tensors."""
     try:
-        out = lib.py_get_default_dtype()
+        out = py_get_default_dtype()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_default_dtype, "get_default_dtype", "")
     if not out:
@@ -16403,7 +17264,7 @@ def set_default_dtype(d):
         d: float32 or float64.
     """
     try:
-        status = lib.py_set_default_dtype(DTYPE[d])
+        status = py_set_default_dtype(DTYPE[d])
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_default_dtype, "set_default_dtype", "d:dtype", d)
     if status:
@@ -16413,7 +17274,7 @@ def set_default_dtype(d):
 def get_default_device():
     """The device of new tensors."""
     try:
-        out = lib.py_get_default_device()
+        out = py_get_default_device()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_default_device, "get_default_device", "")
     return device_from(out)
@@ -16428,7 +17289,7 @@ def set_default_device(device):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = lib.py_set_default_device(device_type, device_index)
+        status = py_set_default_device(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_default_device, "set_default_device", "device:device", device)
     if status:
@@ -16443,7 +17304,7 @@ def device_is_available(device):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        out = lib.py_device_is_available(device_type, device_index)
+        out = py_device_is_available(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, device_is_available, "device_is_available", "device:device", device)
     if out < 0:
@@ -16454,7 +17315,7 @@ def device_is_available(device):
 def get_num_threads():
     """How many threads an operation may use."""
     try:
-        out = lib.py_get_num_threads()
+        out = py_get_num_threads()
     except BAD_ARGUMENTS as error:
         return otherwise(error, get_num_threads, "get_num_threads", "")
     return int_or_fail(out)
@@ -16467,7 +17328,7 @@ def set_num_threads(n):
         n: At least 1; the calling thread is one of them.
     """
     try:
-        status = lib.py_set_num_threads(n)
+        status = py_set_num_threads(n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_num_threads, "set_num_threads", "n:i64", n)
     if status:
@@ -16487,7 +17348,7 @@ def memory_stats(device=None):
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
         out = ffi_new("int64_t[3]")
-        status = lib.py_memory_stats(device_type, device_index, out)
+        status = py_memory_stats(device_type, device_index, out)
     except BAD_ARGUMENTS as error:
         return otherwise(error, memory_stats, "memory_stats", "device:device?", device)
     if status:
@@ -16503,7 +17364,7 @@ def set_log(log):
     """
     try:
         log_c = keep(log)
-        status = lib.py_set_log(log_c)
+        status = py_set_log(log_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_log, "set_log", "log:callback?", log)
     if status:
@@ -16519,7 +17380,7 @@ def set_memory_hook(hook):
     """
     try:
         hook_c = keep(hook)
-        status = lib.py_set_memory_hook(hook_c)
+        status = py_set_memory_hook(hook_c)
     except BAD_ARGUMENTS as error:
         return otherwise(error, set_memory_hook, "set_memory_hook", "hook:callback", hook)
     if status:
@@ -16529,7 +17390,7 @@ def set_memory_hook(hook):
 def remove_memory_hook():
     """Lets allocations of this context fail at once again."""
     try:
-        status = lib.py_remove_memory_hook()
+        status = py_remove_memory_hook()
     except BAD_ARGUMENTS as error:
         return otherwise(error, remove_memory_hook, "remove_memory_hook", "")
     if status:
@@ -16544,7 +17405,7 @@ def empty_cache(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = lib.py_empty_cache(device_type, device_index)
+        status = py_empty_cache(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, empty_cache, "empty_cache", "device:device?", device)
     if status:
@@ -16560,7 +17421,7 @@ def synchronize(device=None):
     """
     try:
         device_type, device_index = (0, 0) if device is None else device_parts(device)
-        status = lib.py_synchronize(device_type, device_index)
+        status = py_synchronize(device_type, device_index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, synchronize, "synchronize", "device:device?", device)
     if status:
@@ -16575,7 +17436,7 @@ def view(input, *args, size=None):
     """
     try:
         size_c = read_sizes(args, size)
-        out = lib.py_view(input._h, size_c, len(size_c))
+        out = py_view(input, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, view, "view", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
@@ -16584,7 +17445,7 @@ def view(input, *args, size=None):
 def detach(input):
     """The same memory without the graph."""
     try:
-        out = lib.py_detach(input._h)
+        out = py_detach(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, detach, "detach", "input:tensor", input)
     return wrap_or(out, input)
@@ -16595,7 +17456,7 @@ def detach_(input):
     made from it before stays as it is.
     """
     try:
-        status = lib.py_detach_(input._h)
+        status = py_detach_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, detach_, "detach_", "input:tensor", input)
     if status:
@@ -16610,7 +17471,7 @@ def view_as(input, other):
         other: The tensor whose shape is taken.
     """
     try:
-        out = lib.py_view_as(input._h, other._h)
+        out = py_view_as(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, view_as, "view_as", "input:tensor other:tensor", input, other)
     return wrap_or(out, input)
@@ -16624,7 +17485,7 @@ def reshape(input, *args, shape=None):
     """
     try:
         shape_c = read_sizes(args, shape)
-        out = lib.py_reshape(input._h, shape_c, len(shape_c))
+        out = py_reshape(input, shape_c, len(shape_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, reshape, "reshape", "input:tensor shape:i64[]", input, given_sizes(args, shape))
     return wrap_or(out, input)
@@ -16637,7 +17498,7 @@ def reshape_as(input, other):
         other: The tensor whose shape is taken.
     """
     try:
-        out = lib.py_reshape_as(input._h, other._h)
+        out = py_reshape_as(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, reshape_as, "reshape_as", "input:tensor other:tensor", input, other)
     return wrap_or(out, input)
@@ -16651,7 +17512,7 @@ def flatten(input, start_dim=0, end_dim=-1):
         end_dim: The last dimension to join.
     """
     try:
-        out = lib.py_flatten(input._h, start_dim, end_dim)
+        out = py_flatten(input, start_dim, end_dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, flatten, "flatten", "input:tensor start_dim:i64 end_dim:i64", input, start_dim, end_dim)
     return wrap_or(out, input)
@@ -16668,7 +17529,7 @@ def unflatten(input, dim=MISSING, sizes=MISSING, *, axis=None):
         dim = axis
     try:
         sizes_c = shape_list(sizes)
-        out = lib.py_unflatten(input._h, dim, sizes_c, len(sizes_c))
+        out = py_unflatten(input, dim, sizes_c, len(sizes_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, unflatten, "unflatten", "input:tensor dim:i64 sizes:i64[]", input, dim, sizes)
     return wrap_or(out, input)
@@ -16682,7 +17543,7 @@ def transpose(input, dim0, dim1):
         dim1: The other.
     """
     try:
-        out = lib.py_transpose(input._h, dim0, dim1)
+        out = py_transpose(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, transpose, "transpose", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     return wrap_or(out, input)
@@ -16696,7 +17557,7 @@ def transpose_(input, dim0, dim1):
         dim1: The other.
     """
     try:
-        status = lib.py_transpose_(input._h, dim0, dim1)
+        status = py_transpose_(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, transpose_, "transpose_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     if status:
@@ -16712,7 +17573,7 @@ def swapaxes(input, axis0, axis1):
         axis1: The other.
     """
     try:
-        out = lib.py_swapaxes(input._h, axis0, axis1)
+        out = py_swapaxes(input, axis0, axis1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, swapaxes, "swapaxes", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1)
     return wrap_or(out, input)
@@ -16726,7 +17587,7 @@ def swapaxes_(input, axis0, axis1):
         axis1: The other.
     """
     try:
-        status = lib.py_swapaxes_(input._h, axis0, axis1)
+        status = py_swapaxes_(input, axis0, axis1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, swapaxes_, "swapaxes_", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1)
     if status:
@@ -16742,7 +17603,7 @@ def permute(input, *args, dims=None):
     """
     try:
         dims_c = read_sizes(args, dims)
-        out = lib.py_permute(input._h, dims_c, len(dims_c))
+        out = py_permute(input, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, permute, "permute", "input:tensor dims:i64[]", input, given_sizes(args, dims))
     return wrap_or(out, input)
@@ -16758,7 +17619,7 @@ def movedim(input, source, destination):
     try:
         source_c = int_list(source, 1)
         destination_c = int_list(destination, 1)
-        out = lib.py_movedim(input._h, source_c, len(source_c), destination_c, len(destination_c))
+        out = py_movedim(input, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, movedim, "movedim", "input:tensor source:i64[1] destination:i64[1]", input, source, destination)
     return wrap_or(out, input)
@@ -16767,7 +17628,7 @@ def movedim(input, source, destination):
 def t(input):
     """The transpose of a matrix; a 0-d or 1-d tensor as it is."""
     try:
-        out = lib.py_t(input._h)
+        out = py_t(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, t, "t", "input:tensor", input)
     return wrap_or(out, input)
@@ -16776,7 +17637,7 @@ def t(input):
 def t_(input):
     """In-place version of `t`."""
     try:
-        status = lib.py_t_(input._h)
+        status = py_t_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, t_, "t_", "input:tensor", input)
     if status:
@@ -16794,7 +17655,7 @@ def squeeze(input, dim=None, *, axis=None):
         dim = axis
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        out = lib.py_squeeze(input._h, dim_c, dim_c_n)
+        out = py_squeeze(input, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, squeeze, "squeeze", "input:tensor dim:i64[1]?", input, dim)
     return wrap_or(out, input)
@@ -16810,7 +17671,7 @@ def squeeze_(input, dim=None, *, axis=None):
         dim = axis
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
-        status = lib.py_squeeze_(input._h, dim_c, dim_c_n)
+        status = py_squeeze_(input, dim_c, dim_c_n)
     except BAD_ARGUMENTS as error:
         return otherwise(error, squeeze_, "squeeze_", "input:tensor dim:i64[1]?", input, dim)
     if status:
@@ -16827,7 +17688,7 @@ def unsqueeze(input, dim=MISSING, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_unsqueeze(input._h, dim)
+        out = py_unsqueeze(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unsqueeze, "unsqueeze", "input:tensor dim:i64", input, dim)
     return wrap_or(out, input)
@@ -16842,7 +17703,7 @@ def unsqueeze_(input, dim=MISSING, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        status = lib.py_unsqueeze_(input._h, dim)
+        status = py_unsqueeze_(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unsqueeze_, "unsqueeze_", "input:tensor dim:i64", input, dim)
     if status:
@@ -16858,7 +17719,7 @@ def expand(input, *args, size=None):
     """
     try:
         size_c = read_sizes(args, size)
-        out = lib.py_expand(input._h, size_c, len(size_c))
+        out = py_expand(input, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, expand, "expand", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
@@ -16871,7 +17732,7 @@ def expand_as(input, other):
         other: The tensor whose shape is taken.
     """
     try:
-        out = lib.py_expand_as(input._h, other._h)
+        out = py_expand_as(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, expand_as, "expand_as", "input:tensor other:tensor", input, other)
     return wrap_or(out, input)
@@ -16885,7 +17746,7 @@ def broadcast_to(input, *args, size=None):
     """
     try:
         size_c = read_sizes(args, size)
-        out = lib.py_broadcast_to(input._h, size_c, len(size_c))
+        out = py_broadcast_to(input, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, broadcast_to, "broadcast_to", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
@@ -16901,7 +17762,7 @@ def select(input, dim=MISSING, index=MISSING, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_select(input._h, dim, index)
+        out = py_select(input, dim, index)
     except BAD_ARGUMENTS as error:
         return otherwise(error, select, "select", "input:tensor dim:i64 index:i64", input, dim, index)
     return wrap_or(out, input)
@@ -16918,7 +17779,7 @@ def narrow(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_narrow(input._h, dim, start, length)
+        out = py_narrow(input, dim, start, length)
     except BAD_ARGUMENTS as error:
         return otherwise(error, narrow, "narrow", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length)
     return wrap_or(out, input)
@@ -16937,7 +17798,7 @@ def slice(input, dim=0, start=None, end=None, step=1, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_slice(input._h, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
+        out = py_slice(input, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
     except BAD_ARGUMENTS as error:
         return otherwise(error, slice, "slice", "input:tensor dim:i64 start:i64? end:i64? step:i64", input, dim, start, end, step)
     return wrap_or(out, input)
@@ -16954,7 +17815,7 @@ def as_strided(input, size, stride, storage_offset=None):
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
-        out = lib.py_as_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
+        out = py_as_strided(input, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, as_strided, "as_strided", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset)
     return wrap_or(out, input)
@@ -16971,7 +17832,7 @@ def as_strided_(input, size, stride, storage_offset=None):
     try:
         size_c = shape_list(size)
         stride_c = shape_list(stride)
-        status = lib.py_as_strided_(input._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
+        status = py_as_strided_(input, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
     except BAD_ARGUMENTS as error:
         return otherwise(error, as_strided_, "as_strided_", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset)
     if status:
@@ -16989,7 +17850,7 @@ def resize_(input, *args, size=None):
     """
     try:
         size_c = read_sizes(args, size)
-        status = lib.py_resize_(input._h, size_c, len(size_c))
+        status = py_resize_(input, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, resize_, "resize_", "input:tensor size:i64[]", input, given_sizes(args, size))
     if status:
@@ -17004,7 +17865,7 @@ def resize_as_(input, the_template):
         the_template: The tensor whose shape is taken.
     """
     try:
-        status = lib.py_resize_as_(input._h, the_template._h)
+        status = py_resize_as_(input, the_template)
     except BAD_ARGUMENTS as error:
         return otherwise(error, resize_as_, "resize_as_", "input:tensor the_template:tensor", input, the_template)
     if status:
@@ -17020,10 +17881,12 @@ def view_dtype(input, dtype):
             grows where its elements are larger or smaller.
     """
     try:
-        out = lib.py_view_dtype(input._h, DTYPE[dtype])
+        out = py_view_dtype(input, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         return otherwise(error, view_dtype, "view_dtype", "input:tensor dtype:dtype", input, dtype)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def unfold(input, dimension, size, step):
@@ -17036,7 +17899,7 @@ def unfold(input, dimension, size, step):
         step: How far it slides each time.
     """
     try:
-        out = lib.py_unfold(input._h, dimension, size, step)
+        out = py_unfold(input, dimension, size, step)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unfold, "unfold", "input:tensor dimension:i64 size:i64 step:i64", input, dimension, size, step)
     return wrap_or(out, input)
@@ -17051,7 +17914,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
         dim2: The second.
     """
     try:
-        out = lib.py_diagonal(input._h, offset, dim1, dim2)
+        out = py_diagonal(input, offset, dim1, dim2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, diagonal, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2)
     return wrap_or(out, input)
@@ -17067,7 +17930,7 @@ def chunk(input, chunks, dim=0, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_chunk(input._h, chunks, dim)
+        out = py_chunk(input, chunks, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, chunk, "chunk", "input:tensor chunks:i64 dim:i64", input, chunks, dim)
     return take_tensors(out, (input,))
@@ -17083,7 +17946,7 @@ def split(input, split_size, dim=0, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_split(input._h, split_size, dim)
+        out = py_split(input, split_size, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, split, "split", "input:tensor split_size:i64 dim:i64", input, split_size, dim)
     return take_tensors(out, (input,))
@@ -17100,7 +17963,7 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
         dim = axis
     try:
         split_sizes_c = shape_list(split_sizes)
-        out = lib.py_split_with_sizes(input._h, split_sizes_c, len(split_sizes_c), dim)
+        out = py_split_with_sizes(input, split_sizes_c, len(split_sizes_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, split_with_sizes, "split_with_sizes", "input:tensor split_sizes:i64[] dim:i64", input, split_sizes, dim)
     return take_tensors(out, (input,))
@@ -17116,7 +17979,7 @@ def split_sections(input, sections, dim=0, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_split_sections(input._h, sections, dim)
+        out = py_split_sections(input, sections, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, split_sections, "tensor_split", "input:tensor sections:i64 dim:i64", input, sections, dim)
     return take_tensors(out, (input,))
@@ -17133,7 +17996,7 @@ def split_at(input, indices, dim=0, *, axis=None):
         dim = axis
     try:
         indices_c = shape_list(indices)
-        out = lib.py_split_at(input._h, indices_c, len(indices_c), dim)
+        out = py_split_at(input, indices_c, len(indices_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, split_at, "split_at", "input:tensor indices:i64[] dim:i64", input, indices, dim)
     return take_tensors(out, (input,))
@@ -17146,7 +18009,7 @@ def hsplit(input, sections):
         sections: How many pieces.
     """
     try:
-        out = lib.py_hsplit(input._h, sections)
+        out = py_hsplit(input, sections)
     except BAD_ARGUMENTS as error:
         return otherwise(error, hsplit, "hsplit", "input:tensor sections:i64", input, sections)
     return take_tensors(out, (input,))
@@ -17159,7 +18022,7 @@ def vsplit(input, sections):
         sections: How many pieces.
     """
     try:
-        out = lib.py_vsplit(input._h, sections)
+        out = py_vsplit(input, sections)
     except BAD_ARGUMENTS as error:
         return otherwise(error, vsplit, "vsplit", "input:tensor sections:i64", input, sections)
     return take_tensors(out, (input,))
@@ -17172,7 +18035,7 @@ def dsplit(input, sections):
         sections: How many pieces.
     """
     try:
-        out = lib.py_dsplit(input._h, sections)
+        out = py_dsplit(input, sections)
     except BAD_ARGUMENTS as error:
         return otherwise(error, dsplit, "dsplit", "input:tensor sections:i64", input, sections)
     return take_tensors(out, (input,))
@@ -17181,7 +18044,7 @@ def dsplit(input, sections):
 def atleast_1d(input):
     """A number as a vector; else the input as it is."""
     try:
-        out = lib.py_atleast_1d(input._h)
+        out = py_atleast_1d(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atleast_1d, "atleast_1d", "input:tensor", input)
     return wrap_or(out, input)
@@ -17190,7 +18053,7 @@ def atleast_1d(input):
 def atleast_2d(input):
     """A number or a vector as a matrix of one row; else the input as it is."""
     try:
-        out = lib.py_atleast_2d(input._h)
+        out = py_atleast_2d(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atleast_2d, "atleast_2d", "input:tensor", input)
     return wrap_or(out, input)
@@ -17199,7 +18062,7 @@ def atleast_2d(input):
 def atleast_3d(input):
     """A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is."""
     try:
-        out = lib.py_atleast_3d(input._h)
+        out = py_atleast_3d(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, atleast_3d, "atleast_3d", "input:tensor", input)
     return wrap_or(out, input)
@@ -17208,7 +18071,7 @@ def atleast_3d(input):
 def ravel(input):
     """All elements in row-major order: a view if they lie so, else a copy."""
     try:
-        out = lib.py_ravel(input._h)
+        out = py_ravel(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ravel, "ravel", "input:tensor", input)
     return wrap_or(out, input)
@@ -17222,7 +18085,7 @@ def broadcast_tensors(tensors):
     """
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_broadcast_tensors(tensors_c, len(tensors_c))
+        out = py_broadcast_tensors(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, broadcast_tensors, "broadcast_tensors", "tensors:tensor[]", tensors)
     return take_tensors(out, tensors)
@@ -17239,7 +18102,7 @@ def meshgrid(tensors, indexing='ij'):
     """
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_meshgrid(tensors_c, len(tensors_c), c_string(indexing))
+        out = py_meshgrid(tensors_c, len(tensors_c), c_string(indexing))
     except BAD_ARGUMENTS as error:
         return otherwise(error, meshgrid, "meshgrid", "tensors:tensor[] indexing:str", tensors, indexing)
     return take_tensors(out, tensors)
@@ -17254,7 +18117,7 @@ def unbind(input, dim=0, *, axis=None):
     if axis is not None:
         dim = axis
     try:
-        out = lib.py_unbind(input._h, dim)
+        out = py_unbind(input, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, unbind, "unbind", "input:tensor dim:i64", input, dim)
     return take_tensors(out, (input,))
@@ -17273,10 +18136,12 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         return into(out, cat, tensors, dim)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_cat(tensors_c, len(tensors_c), dim)
+        out = py_cat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, cat, "cat", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def stack(tensors, dim=0, *, axis=None, out=None):
@@ -17292,10 +18157,12 @@ def stack(tensors, dim=0, *, axis=None, out=None):
         return into(out, stack, tensors, dim)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_stack(tensors_c, len(tensors_c), dim)
+        out = py_stack(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, stack, "stack", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def repeat(input, *args, repeats=None):
@@ -17306,10 +18173,12 @@ def repeat(input, *args, repeats=None):
     """
     try:
         repeats_c = read_sizes(args, repeats)
-        out = lib.py_repeat(input._h, repeats_c, len(repeats_c))
+        out = py_repeat(input, repeats_c, len(repeats_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, repeat, "repeat", "input:tensor repeats:i64[]", input, given_sizes(args, repeats))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None, out=None):
@@ -17325,10 +18194,12 @@ def narrow_copy(input, dim=MISSING, start=MISSING, length=MISSING, *, axis=None,
     if out is not None:
         return into(out, narrow_copy, input, dim, start, length)
     try:
-        out = lib.py_narrow_copy(input._h, dim, start, length)
+        out = py_narrow_copy(input, dim, start, length)
     except BAD_ARGUMENTS as error:
         return otherwise(error, narrow_copy, "narrow_copy", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sum_to_size(input, *args, size=None):
@@ -17339,7 +18210,7 @@ def sum_to_size(input, *args, size=None):
     """
     try:
         size_c = read_sizes(args, size)
-        out = lib.py_sum_to_size(input._h, size_c, len(size_c))
+        out = py_sum_to_size(input, size_c, len(size_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, sum_to_size, "sum_to_size", "input:tensor size:i64[]", input, given_sizes(args, size))
     return wrap_or(out, input)
@@ -17355,10 +18226,12 @@ def flip(input, *args, dims=None, out=None):
         return into(out, flip, input, dims=read_sizes(args, dims))
     try:
         dims_c = read_sizes(args, dims)
-        out = lib.py_flip(input._h, dims_c, len(dims_c))
+        out = py_flip(input, dims_c, len(dims_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, flip, "flip", "input:tensor dims:i64[1]", input, given_sizes(args, dims))
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def interpolate(input, size=None, scale_factor=None, mode='nearest'):
@@ -17374,10 +18247,12 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
     try:
         size_c, size_c_n = optional_ints(size, 1)
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_interpolate(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
+        out = py_interpolate(input, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, interpolate, "interpolate", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum", input, size, scale_factor, mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', align_corners=None, recompute_scale_factor=None, antialias=False):
@@ -17401,10 +18276,12 @@ def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', al
     try:
         size_c, size_c_n = optional_ints(size, 1)
         scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_interpolate_aligned(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
+        out = py_interpolate_aligned(input, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
     except BAD_ARGUMENTS as error:
         return otherwise(error, interpolate_aligned, "interpolate_aligned", "input:tensor size:i64[1]? scale_factor:f64[1]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None):
@@ -17422,10 +18299,12 @@ def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corner
             their outer edges; absent: no.
     """
     try:
-        out = lib.py_grid_sample(input._h, grid._h, c_string(mode), c_string(padding_mode), -1 if align_corners is None else align_corners)
+        out = py_grid_sample(input, grid, c_string(mode), c_string(padding_mode), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         return otherwise(error, grid_sample, "grid_sample", "input:tensor grid:tensor mode:str padding_mode:str align_corners:bool?", input, grid, mode, padding_mode, align_corners)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def affine_grid(theta, size, align_corners=None):
@@ -17440,10 +18319,12 @@ def affine_grid(theta, size, align_corners=None):
     """
     try:
         size_c = shape_list(size)
-        out = lib.py_affine_grid(theta._h, size_c, len(size_c), -1 if align_corners is None else align_corners)
+        out = py_affine_grid(theta, size_c, len(size_c), -1 if align_corners is None else align_corners)
     except BAD_ARGUMENTS as error:
         return otherwise(error, affine_grid, "affine_grid", "theta:tensor size:i64[] align_corners:bool?", theta, size, align_corners)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def ger(input, vec2, *, out=None):
@@ -17455,10 +18336,12 @@ def ger(input, vec2, *, out=None):
     if out is not None:
         return into(out, ger, input, vec2)
     try:
-        out = lib.py_ger(input._h, vec2._h)
+        out = py_ger(input, vec2)
     except BAD_ARGUMENTS as error:
         return otherwise(error, ger, "ger", "input:tensor vec2:tensor", input, vec2)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def absolute(input, *, out=None):
@@ -17466,16 +18349,18 @@ def absolute(input, *, out=None):
     if out is not None:
         return into(out, absolute, input)
     try:
-        out = lib.py_absolute(input._h)
+        out = py_absolute(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, absolute, "absolute", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def absolute_(input):
     """Another name of `abs_`."""
     try:
-        status = lib.py_absolute_(input._h)
+        status = py_absolute_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, absolute_, "absolute_", "input:tensor", input)
     if status:
@@ -17488,16 +18373,18 @@ def negative(input, *, out=None):
     if out is not None:
         return into(out, negative, input)
     try:
-        out = lib.py_negative(input._h)
+        out = py_negative(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, negative, "negative", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def negative_(input):
     """Another name of `neg_`."""
     try:
-        status = lib.py_negative_(input._h)
+        status = py_negative_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, negative_, "negative_", "input:tensor", input)
     if status:
@@ -17510,16 +18397,18 @@ def sgn(input, *, out=None):
     if out is not None:
         return into(out, sgn, input)
     try:
-        out = lib.py_sgn(input._h)
+        out = py_sgn(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sgn, "sgn", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def sgn_(input):
     """Another name of `sign_`."""
     try:
-        status = lib.py_sgn_(input._h)
+        status = py_sgn_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, sgn_, "sgn_", "input:tensor", input)
     if status:
@@ -17532,16 +18421,18 @@ def fix(input, *, out=None):
     if out is not None:
         return into(out, fix, input)
     try:
-        out = lib.py_fix(input._h)
+        out = py_fix(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fix, "fix", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def fix_(input):
     """Another name of `trunc_`."""
     try:
-        status = lib.py_fix_(input._h)
+        status = py_fix_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, fix_, "fix_", "input:tensor", input)
     if status:
@@ -17554,16 +18445,18 @@ def arcsin(input, *, out=None):
     if out is not None:
         return into(out, arcsin, input)
     try:
-        out = lib.py_arcsin(input._h)
+        out = py_arcsin(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsin, "arcsin", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arcsin_(input):
     """Another name of `asin_`."""
     try:
-        status = lib.py_arcsin_(input._h)
+        status = py_arcsin_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsin_, "arcsin_", "input:tensor", input)
     if status:
@@ -17576,16 +18469,18 @@ def arccos(input, *, out=None):
     if out is not None:
         return into(out, arccos, input)
     try:
-        out = lib.py_arccos(input._h)
+        out = py_arccos(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccos, "arccos", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arccos_(input):
     """Another name of `acos_`."""
     try:
-        status = lib.py_arccos_(input._h)
+        status = py_arccos_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccos_, "arccos_", "input:tensor", input)
     if status:
@@ -17598,16 +18493,18 @@ def arctan(input, *, out=None):
     if out is not None:
         return into(out, arctan, input)
     try:
-        out = lib.py_arctan(input._h)
+        out = py_arctan(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan, "arctan", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arctan_(input):
     """Another name of `atan_`."""
     try:
-        status = lib.py_arctan_(input._h)
+        status = py_arctan_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan_, "arctan_", "input:tensor", input)
     if status:
@@ -17624,10 +18521,12 @@ def arctan2(input, other, *, out=None):
     if out is not None:
         return into(out, arctan2, input, other)
     try:
-        out = lib.py_arctan2(input._h, other._h)
+        out = py_arctan2(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan2, "arctan2", "input:tensor other:tensor", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arctan2_(input, other):
@@ -17637,7 +18536,7 @@ def arctan2_(input, other):
         other: The second operand; it broadcasts with the first.
     """
     try:
-        status = lib.py_arctan2_(input._h, other._h)
+        status = py_arctan2_(input, other)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctan2_, "arctan2_", "input:tensor other:tensor", input, other)
     if status:
@@ -17650,16 +18549,18 @@ def arcsinh(input, *, out=None):
     if out is not None:
         return into(out, arcsinh, input)
     try:
-        out = lib.py_arcsinh(input._h)
+        out = py_arcsinh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsinh, "arcsinh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arcsinh_(input):
     """Another name of `asinh_`."""
     try:
-        status = lib.py_arcsinh_(input._h)
+        status = py_arcsinh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arcsinh_, "arcsinh_", "input:tensor", input)
     if status:
@@ -17672,16 +18573,18 @@ def arccosh(input, *, out=None):
     if out is not None:
         return into(out, arccosh, input)
     try:
-        out = lib.py_arccosh(input._h)
+        out = py_arccosh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccosh, "arccosh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arccosh_(input):
     """Another name of `acosh_`."""
     try:
-        status = lib.py_arccosh_(input._h)
+        status = py_arccosh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arccosh_, "arccosh_", "input:tensor", input)
     if status:
@@ -17694,16 +18597,18 @@ def arctanh(input, *, out=None):
     if out is not None:
         return into(out, arctanh, input)
     try:
-        out = lib.py_arctanh(input._h)
+        out = py_arctanh(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctanh, "arctanh", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def arctanh_(input):
     """Another name of `atanh_`."""
     try:
-        status = lib.py_arctanh_(input._h)
+        status = py_arctanh_(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, arctanh_, "arctanh_", "input:tensor", input)
     if status:
@@ -17723,12 +18628,14 @@ def subtract(input, other, *, alpha=1, out=None):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        out = lib.py_subtract(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        out = py_subtract(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return subtract(number_like(input, other), other, alpha=alpha)
         return otherwise(error, subtract, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def subtract_(input, other, *, alpha=1):
@@ -17741,7 +18648,7 @@ def subtract_(input, other, *, alpha=1):
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
-        status = lib.py_subtract_(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+        status = py_subtract_(input, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, subtract_, "subtract_", "input:tensor other:operand alpha:scalar", input, other, alpha)
     if status:
@@ -17759,12 +18666,14 @@ def multiply(input, other, *, out=None):
         return into(out, multiply, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_multiply(input._h, other_h, other_kind, other_i, other_f)
+        out = py_multiply(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return multiply(number_like(input, other), other)
         return otherwise(error, multiply, "multiply", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def multiply_(input, other):
@@ -17775,7 +18684,7 @@ def multiply_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_multiply_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_multiply_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, multiply_, "multiply_", "input:tensor other:operand", input, other)
     if status:
@@ -17795,12 +18704,14 @@ def divide(input, other, *, rounding_mode=None, out=None):
         return into(out, divide, input, other, rounding_mode=rounding_mode)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_divide(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
+        out = py_divide(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         if is_plain(input):
             return divide(number_like(input, other), other, rounding_mode=rounding_mode)
         return otherwise(error, divide, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def divide_(input, other, *, rounding_mode=None):
@@ -17813,7 +18724,7 @@ def divide_(input, other, *, rounding_mode=None):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_divide_(input._h, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
+        status = py_divide_(input, other_h, other_kind, other_i, other_f, 0 if rounding_mode is None else ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
         return otherwise(error, divide_, "divide_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode)
     if status:
@@ -17833,10 +18744,12 @@ def clip(input, min=None, max=None, *, out=None):
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
-        out = lib.py_clip(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+        out = py_clip(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip, "clip", "input:tensor min:operand? max:operand?", input, min, max)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def clip_(input, min=None, max=None):
@@ -17849,7 +18762,7 @@ def clip_(input, min=None, max=None):
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
-        status = lib.py_clip_(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+        status = py_clip_(input, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, clip_, "clip_", "input:tensor min:operand? max:operand?", input, min, max)
     if status:
@@ -17867,10 +18780,12 @@ def greater(input, other, *, out=None):
         return into(out, greater, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_greater(input._h, other_h, other_kind, other_i, other_f)
+        out = py_greater(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater, "greater", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def greater_(input, other):
@@ -17881,7 +18796,7 @@ def greater_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_greater_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_greater_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater_, "greater_", "input:tensor other:operand", input, other)
     if status:
@@ -17899,10 +18814,12 @@ def greater_equal(input, other, *, out=None):
         return into(out, greater_equal, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_greater_equal(input._h, other_h, other_kind, other_i, other_f)
+        out = py_greater_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater_equal, "greater_equal", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def greater_equal_(input, other):
@@ -17913,7 +18830,7 @@ def greater_equal_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_greater_equal_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_greater_equal_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, greater_equal_, "greater_equal_", "input:tensor other:operand", input, other)
     if status:
@@ -17931,10 +18848,12 @@ def less(input, other, *, out=None):
         return into(out, less, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_less(input._h, other_h, other_kind, other_i, other_f)
+        out = py_less(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less, "less", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def less_(input, other):
@@ -17945,7 +18864,7 @@ def less_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_less_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_less_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less_, "less_", "input:tensor other:operand", input, other)
     if status:
@@ -17963,10 +18882,12 @@ def less_equal(input, other, *, out=None):
         return into(out, less_equal, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_less_equal(input._h, other_h, other_kind, other_i, other_f)
+        out = py_less_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less_equal, "less_equal", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def less_equal_(input, other):
@@ -17977,7 +18898,7 @@ def less_equal_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_less_equal_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_less_equal_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, less_equal_, "less_equal_", "input:tensor other:operand", input, other)
     if status:
@@ -17995,10 +18916,12 @@ def not_equal(input, other, *, out=None):
         return into(out, not_equal, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        out = lib.py_not_equal(input._h, other_h, other_kind, other_i, other_f)
+        out = py_not_equal(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, not_equal, "not_equal", "input:tensor other:operand", input, other)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def not_equal_(input, other):
@@ -18009,7 +18932,7 @@ def not_equal_(input, other):
     """
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
-        status = lib.py_not_equal_(input._h, other_h, other_kind, other_i, other_f)
+        status = py_not_equal_(input, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
         return otherwise(error, not_equal_, "not_equal_", "input:tensor other:operand", input, other)
     if status:
@@ -18032,10 +18955,12 @@ def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         return into(out, trapz, y, x, dx=dx, dim=dim)
     try:
         dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
-        out = lib.py_trapz(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
+        out = py_trapz(y, x, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, trapz, "trapz", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def concat(tensors, dim=0, *, axis=None, out=None):
@@ -18051,10 +18976,12 @@ def concat(tensors, dim=0, *, axis=None, out=None):
         return into(out, concat, tensors, dim)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_concat(tensors_c, len(tensors_c), dim)
+        out = py_concat(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, concat, "concat", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def concatenate(tensors, dim=0, *, axis=None, out=None):
@@ -18070,10 +18997,12 @@ def concatenate(tensors, dim=0, *, axis=None, out=None):
         return into(out, concatenate, tensors, dim)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_concatenate(tensors_c, len(tensors_c), dim)
+        out = py_concatenate(tensors_c, len(tensors_c), dim)
     except BAD_ARGUMENTS as error:
         return otherwise(error, concatenate, "concatenate", "tensors:tensor[] dim:i64", tensors, dim)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def swapdims(input, dim0, dim1):
@@ -18084,7 +19013,7 @@ def swapdims(input, dim0, dim1):
         dim1: The other.
     """
     try:
-        out = lib.py_swapdims(input._h, dim0, dim1)
+        out = py_swapdims(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, swapdims, "swapdims", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     return wrap_or(out, input)
@@ -18098,7 +19027,7 @@ def swapdims_(input, dim0, dim1):
         dim1: The other.
     """
     try:
-        status = lib.py_swapdims_(input._h, dim0, dim1)
+        status = py_swapdims_(input, dim0, dim1)
     except BAD_ARGUMENTS as error:
         return otherwise(error, swapdims_, "swapdims_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1)
     if status:
@@ -18116,7 +19045,7 @@ def moveaxis(input, source, destination):
     try:
         source_c = int_list(source, 1)
         destination_c = int_list(destination, 1)
-        out = lib.py_moveaxis(input._h, source_c, len(source_c), destination_c, len(destination_c))
+        out = py_moveaxis(input, source_c, len(source_c), destination_c, len(destination_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, moveaxis, "moveaxis", "input:tensor source:i64[1] destination:i64[1]", input, source, destination)
     return wrap_or(out, input)
@@ -18132,10 +19061,12 @@ def row_stack(tensors, *, out=None):
         return into(out, row_stack, tensors)
     try:
         tensors_c = handle_list(tensors)
-        out = lib.py_row_stack(tensors_c, len(tensors_c))
+        out = py_row_stack(tensors_c, len(tensors_c))
     except BAD_ARGUMENTS as error:
         return otherwise(error, row_stack, "row_stack", "tensors:tensor[]", tensors)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def argwhere(input, *, out=None):
@@ -18143,10 +19074,12 @@ def argwhere(input, *, out=None):
     if out is not None:
         return into(out, argwhere, input)
     try:
-        out = lib.py_argwhere(input._h)
+        out = py_argwhere(input)
     except BAD_ARGUMENTS as error:
         return otherwise(error, argwhere, "argwhere", "input:tensor", input)
-    return wrap(out)
+    if out is None:
+        raise fail()
+    return out
 
 
 def functional_dropout(input, p=0.5, training=True, inplace=False):
@@ -18248,12 +19181,12 @@ class Dataset(Handle):
     """A dataset: a row of each of some tensors per item."""
 
     __slots__ = ()
-    _release = lib.py_dataset_release
+    _release = py_dataset_release
 
     def len(self):
         """How many items there are."""
         try:
-            out = lib.py_dataset_len(self._h)
+            out = py_dataset_len(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "len", "self:handle", self) from None
         return int_or_fail(out)
@@ -18263,12 +19196,12 @@ class DataLoader(Handle):
     """Serves a dataset in batches."""
 
     __slots__ = ()
-    _release = lib.py_data_loader_release
+    _release = py_data_loader_release
 
     def len(self):
         """How many batches an epoch has."""
         try:
-            out = lib.py_data_loader_len(self._h)
+            out = py_data_loader_len(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "len", "self:handle", self) from None
         return int_or_fail(out)
@@ -18276,7 +19209,7 @@ class DataLoader(Handle):
     def start(self):
         """Begins a new epoch, in a new order if the loader shuffles."""
         try:
-            status = lib.py_data_loader_start(self._h)
+            status = py_data_loader_start(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "start", "self:handle", self) from None
         if status:
@@ -18289,7 +19222,7 @@ class DataLoader(Handle):
             One tensor per field of the dataset; an empty list after the last batch.
         """
         try:
-            out = lib.py_data_loader_next(self._h)
+            out = py_data_loader_next(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "next", "self:handle", self) from None
         return take_tensors(out)
@@ -18299,13 +19232,13 @@ class Stream(Handle):
     """A device's queue of work. On the CPU work is done when a call returns, and a stream is always empty."""
 
     __slots__ = ()
-    _release = lib.py_stream_release
+    _release = py_stream_release
 
     @property
     def device(self):
         """The device that the stream belongs to."""
         try:
-            out = lib.py_stream_device(self._h)
+            out = py_stream_device(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "device", "self:handle", self) from None
         return device_from(out)
@@ -18317,7 +19250,7 @@ class Stream(Handle):
             0 for a main stream and on the CPU.
         """
         try:
-            out = lib.py_stream_native(self._h)
+            out = py_stream_native(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "native", "self:handle", self) from None
         return int_or_fail(out)
@@ -18325,7 +19258,7 @@ class Stream(Handle):
     def synchronize(self):
         """Waits until everything in the stream is done."""
         try:
-            status = lib.py_stream_synchronize(self._h)
+            status = py_stream_synchronize(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "synchronize", "self:handle", self) from None
         if status:
@@ -18334,7 +19267,7 @@ class Stream(Handle):
     def query(self):
         """Whether everything in the stream is done."""
         try:
-            out = lib.py_stream_query(self._h)
+            out = py_stream_query(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "query", "self:handle", self) from None
         if out < 0:
@@ -18346,13 +19279,13 @@ class Event(Handle):
     """A mark in a stream."""
 
     __slots__ = ()
-    _release = lib.py_event_release
+    _release = py_event_release
 
     @property
     def device(self):
         """The device that the event belongs to."""
         try:
-            out = lib.py_event_device(self._h)
+            out = py_event_device(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "device", "self:handle", self) from None
         return device_from(out)
@@ -18364,7 +19297,7 @@ class Event(Handle):
             stream: Absent: the current stream.
         """
         try:
-            status = lib.py_event_record(self._h, 0 if stream is None else stream._h)
+            status = py_event_record(self._h, 0 if stream is None else stream._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "record", "self:handle stream:handle?", self, stream) from None
         if status:
@@ -18378,7 +19311,7 @@ class Event(Handle):
         """
         try:
             device_type, device_index = (0, 0) if device is None else device_parts(device)
-            status = lib.py_event_wait(self._h, device_type, device_index)
+            status = py_event_wait(self._h, device_type, device_index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "wait", "self:handle device:device?", self, device) from None
         if status:
@@ -18387,7 +19320,7 @@ class Event(Handle):
     def synchronize(self):
         """Waits until the mark has been reached."""
         try:
-            status = lib.py_event_synchronize(self._h)
+            status = py_event_synchronize(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "synchronize", "self:handle", self) from None
         if status:
@@ -18396,7 +19329,7 @@ class Event(Handle):
     def query(self):
         """Whether the mark has been reached."""
         try:
-            out = lib.py_event_query(self._h)
+            out = py_event_query(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "query", "self:handle", self) from None
         if out < 0:
@@ -18413,7 +19346,7 @@ class Event(Handle):
             Milliseconds.
         """
         try:
-            out = lib.py_event_elapsed_time(self._h, end._h)
+            out = py_event_elapsed_time(self._h, end._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "elapsed_time", "self:handle end:handle", self, end) from None
         return float_or_fail(out)
@@ -18423,7 +19356,7 @@ class Graph(Handle):
     """A recorded run of work on a GPU, launched again as a whole."""
 
     __slots__ = ()
-    _release = lib.py_graph_release
+    _release = py_graph_release
 
     def begin(self):
         """From here to graph_end, what this thread does on the device is recorded, not run.
@@ -18431,7 +19364,7 @@ class Graph(Handle):
         optimizer's first step, must have run before.
         """
         try:
-            status = lib.py_graph_begin(self._h)
+            status = py_graph_begin(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "begin", "self:handle", self) from None
         if status:
@@ -18440,7 +19373,7 @@ class Graph(Handle):
     def end(self):
         """Ends the recording. Tensors made meanwhile get their values with each replay."""
         try:
-            status = lib.py_graph_end(self._h)
+            status = py_graph_end(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "end", "self:handle", self) from None
         if status:
@@ -18449,7 +19382,7 @@ class Graph(Handle):
     def abandon(self):
         """Ends the recording and throws it away; without one, does nothing."""
         try:
-            status = lib.py_graph_abandon(self._h)
+            status = py_graph_abandon(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "abandon", "self:handle", self) from None
         if status:
@@ -18460,7 +19393,7 @@ class Graph(Handle):
         numbers go on where the generator is.
         """
         try:
-            status = lib.py_graph_replay(self._h)
+            status = py_graph_replay(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "replay", "self:handle", self) from None
         if status:
@@ -18471,7 +19404,7 @@ class KvCache(Handle):
     """The keys and values of the tokens that an attention layer has seen, so that generating the next token computes those of that token alone."""
 
     __slots__ = ()
-    _release = lib.py_kv_cache_release
+    _release = py_kv_cache_release
 
     def update(self, key, value):
         """Appends the keys and values of new tokens and gives those of all. A single new token may
@@ -18487,7 +19420,7 @@ class KvCache(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = lib.py_kv_cache_update(self._h, key._h, value._h, out)
+            status = py_kv_cache_update(self._h, key, value, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "update", "self:handle key:tensor value:tensor", self, key, value) from None
         if status:
@@ -18498,7 +19431,7 @@ class KvCache(Handle):
     def length(self):
         """How many tokens it holds."""
         try:
-            out = lib.py_kv_cache_length(self._h)
+            out = py_kv_cache_length(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "length", "self:handle", self) from None
         return int_or_fail(out)
@@ -18511,7 +19444,7 @@ class KvCache(Handle):
             length: How many of the first tokens stay; 0 for another text.
         """
         try:
-            status = lib.py_kv_cache_truncate(self._h, length)
+            status = py_kv_cache_truncate(self._h, length)
         except BAD_ARGUMENTS as error:
             raise complain(error, "truncate", "self:handle length:i64", self, length) from None
         if status:
@@ -18527,7 +19460,7 @@ class KvCache(Handle):
             seen: Which places count: bool [1, capacity], true up to that one.
         """
         try:
-            status = lib.py_kv_cache_follow(self._h, place._h, seen._h)
+            status = py_kv_cache_follow(self._h, place, seen)
         except BAD_ARGUMENTS as error:
             raise complain(error, "follow", "self:handle place:tensor seen:tensor", self, place, seen) from None
         if status:
@@ -18540,7 +19473,7 @@ class KvCache(Handle):
             length: How many tokens have come by now.
         """
         try:
-            status = lib.py_kv_cache_settle(self._h, length)
+            status = py_kv_cache_settle(self._h, length)
         except BAD_ARGUMENTS as error:
             raise complain(error, "settle", "self:handle length:i64", self, length) from None
         if status:
@@ -18554,7 +19487,7 @@ class KvCache(Handle):
             int64 [1], or absent.
         """
         try:
-            out = lib.py_kv_cache_place(self._h)
+            out = py_kv_cache_place(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "place", "self:handle", self) from None
         if out > 1:
@@ -18571,7 +19504,7 @@ class KvCache(Handle):
             bool [1, capacity], or absent.
         """
         try:
-            out = lib.py_kv_cache_seen(self._h)
+            out = py_kv_cache_seen(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "seen", "self:handle", self) from None
         if out > 1:
@@ -18610,17 +19543,19 @@ class KvCache(Handle):
             [batch, time, width].
         """
         try:
-            out = lib.py_kv_cache_decoder_block(self._h, input._h, heads, norm1_weight._h, 0 if norm1_bias is None else norm1_bias._h, qkv_weight._h, 0 if qkv_bias is None else qkv_bias._h, out_weight._h, 0 if out_bias is None else out_bias._h, norm2_weight._h, 0 if norm2_bias is None else norm2_bias._h, up_weight._h, 0 if up_bias is None else up_bias._h, down_weight._h, 0 if down_bias is None else down_bias._h, eps)
+            out = py_kv_cache_decoder_block(self._h, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps)
         except BAD_ARGUMENTS as error:
             raise complain(error, "decoder_block", "self:handle input:tensor heads:i64 norm1_weight:tensor norm1_bias:tensor? qkv_weight:tensor qkv_bias:tensor? out_weight:tensor out_bias:tensor? norm2_weight:tensor norm2_bias:tensor? up_weight:tensor up_bias:tensor? down_weight:tensor down_bias:tensor? eps:f64", self, input, heads, norm1_weight, norm1_bias, qkv_weight, qkv_bias, out_weight, out_bias, norm2_weight, norm2_bias, up_weight, up_bias, down_weight, down_bias, eps) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
 
 class GradScaler(Handle):
     """torch.amp.GradScaler: scales a loss so that small gradients of float16 do not vanish, leaves out steps whose gradients are infinite, and looks for a scale that just fits. The scale lies on the device of the loss."""
 
     __slots__ = ()
-    _release = lib.py_grad_scaler_release
+    _release = py_grad_scaler_release
 
     def scale(self, outputs):
         """The loss times the scale.
@@ -18629,10 +19564,12 @@ class GradScaler(Handle):
             outputs: The loss.
         """
         try:
-            out = lib.py_grad_scaler_scale(self._h, outputs._h)
+            out = py_grad_scaler_scale(self._h, outputs)
         except BAD_ARGUMENTS as error:
             raise complain(error, "scale", "self:handle outputs:tensor", self, outputs) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def unscale_(self, optimizer):
         """Takes the scale from the gradients before the step, so that they may be clipped.
@@ -18641,7 +19578,7 @@ class GradScaler(Handle):
             optimizer: Whose parameters' gradients are meant.
         """
         try:
-            status = lib.py_grad_scaler_unscale_(self._h, optimizer._h)
+            status = py_grad_scaler_unscale_(self._h, optimizer._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "unscale_", "self:handle optimizer:handle", self, optimizer) from None
         if status:
@@ -18655,7 +19592,7 @@ class GradScaler(Handle):
             optimizer: What steps.
         """
         try:
-            status = lib.py_grad_scaler_step(self._h, optimizer._h)
+            status = py_grad_scaler_step(self._h, optimizer._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "step", "self:handle optimizer:handle", self, optimizer) from None
         if status:
@@ -18668,7 +19605,7 @@ class GradScaler(Handle):
             new_scale: The scale from now on.
         """
         try:
-            status = lib.py_grad_scaler_update(self._h, new_scale is not None, 0.0 if new_scale is None else new_scale)
+            status = py_grad_scaler_update(self._h, new_scale is not None, 0.0 if new_scale is None else new_scale)
         except BAD_ARGUMENTS as error:
             raise complain(error, "update", "self:handle new_scale:f64?", self, new_scale) from None
         if status:
@@ -18681,10 +19618,12 @@ class GradScaler(Handle):
             float64 [2] on the CPU: the scale, and how many steps in a row were finite.
         """
         try:
-            out = lib.py_grad_scaler_get_state(self._h)
+            out = py_grad_scaler_get_state(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get_state", "self:handle", self) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def set_state(self, state):
         """Goes on with a scale and a count of finite steps.
@@ -18693,7 +19632,7 @@ class GradScaler(Handle):
             state: What grad_scaler_get_state gave.
         """
         try:
-            status = lib.py_grad_scaler_set_state(self._h, state._h)
+            status = py_grad_scaler_set_state(self._h, state)
         except BAD_ARGUMENTS as error:
             raise complain(error, "set_state", "self:handle state:tensor", self, state) from None
         if status:
@@ -18704,7 +19643,7 @@ class Module(Handle):
     """A module: parameters, buffers, children and a forward. Several handles may hold one module."""
 
     __slots__ = ()
-    _release = lib.py_module_release
+    _release = py_module_release
 
     def forward(self, input, target=None):
         """Applies the module.
@@ -18714,10 +19653,12 @@ class Module(Handle):
                 takes two.
         """
         try:
-            out = lib.py_module_forward(self._h, input._h, 0 if target is None else target._h)
+            out = py_module_forward(self._h, input, target)
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward", "self:handle input:tensor target:tensor?", self, input, target) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def forward_inputs(self, inputs):
         """Applies a module to any number of inputs, as losses of three tensors need.
@@ -18728,10 +19669,12 @@ class Module(Handle):
         """
         try:
             inputs_c = optional_handle_list(inputs)
-            out = lib.py_module_forward_inputs(self._h, inputs_c, len(inputs_c))
+            out = py_module_forward_inputs(self._h, inputs_c, len(inputs_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward_inputs", "self:handle inputs:tensor?[]", self, inputs) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def forward_outputs(self, inputs):
         """Applies a module whose forward has several results.
@@ -18746,7 +19689,7 @@ class Module(Handle):
         """
         try:
             inputs_c = optional_handle_list(inputs)
-            out = lib.py_module_forward_outputs(self._h, inputs_c, len(inputs_c))
+            out = py_module_forward_outputs(self._h, inputs_c, len(inputs_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward_outputs", "self:handle inputs:tensor?[]", self, inputs) from None
         return take_tensors(out)
@@ -18771,15 +19714,17 @@ class Module(Handle):
             int64 [batch, time + count]: `tokens`, and those that were drawn.
         """
         try:
-            out = lib.py_module_generate(self._h, tokens._h, count, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
+            out = py_module_generate(self._h, tokens, count, temperature, top_k is not None, 0 if top_k is None else top_k, top_p is not None, 0.0 if top_p is None else top_p, 0 if generator is None else generator._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "generate", "self:handle tokens:tensor count:i64 temperature:f64 top_k:i64? top_p:f64? generator:handle?", self, tokens, count, temperature, top_k, top_p, generator) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def kind(self):
         """The module's class: Linear."""
         try:
-            out = lib.py_module_kind(self._h)
+            out = py_module_kind(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "kind", "self:handle", self) from None
         return take_text(out)
@@ -18791,7 +19736,7 @@ class Module(Handle):
             mode: Training mode, or evaluation mode.
         """
         try:
-            status = lib.py_module_train(self._h, mode)
+            status = py_module_train(self._h, mode)
         except BAD_ARGUMENTS as error:
             raise complain(error, "train", "self:handle mode:bool", self, mode) from None
         if status:
@@ -18800,7 +19745,7 @@ class Module(Handle):
     def is_training(self):
         """Whether the module is in training mode."""
         try:
-            out = lib.py_module_is_training(self._h)
+            out = py_module_is_training(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "is_training", "self:handle", self) from None
         if out < 0:
@@ -18812,7 +19757,7 @@ class Module(Handle):
         weights) is listed once.
         """
         try:
-            out = lib.py_module_parameters(self._h)
+            out = py_module_parameters(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "parameters", "self:handle", self) from None
         return take_tensors(out)
@@ -18823,7 +19768,7 @@ class Module(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = lib.py_module_named_parameters(self._h, out)
+            status = py_module_named_parameters(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "named_parameters", "self:handle", self) from None
         if status:
@@ -18834,7 +19779,7 @@ class Module(Handle):
         """The buffers with their names: state that is not trained."""
         try:
             out = ffi_new("int64_t[2]")
-            status = lib.py_module_named_buffers(self._h, out)
+            status = py_module_named_buffers(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "named_buffers", "self:handle", self) from None
         if status:
@@ -18847,7 +19792,7 @@ class Module(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = lib.py_module_state_dict(self._h, out)
+            status = py_module_state_dict(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "state_dict", "self:handle", self) from None
         if status:
@@ -18865,7 +19810,7 @@ class Module(Handle):
         try:
             names_c = c_strings(names)
             tensors_c = handle_list(tensors)
-            status = lib.py_module_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c), strict)
+            status = py_module_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c), strict)
         except BAD_ARGUMENTS as error:
             raise complain(error, "load_state_dict", "self:handle names:str[] tensors:tensor[] strict:bool", self, names, tensors, strict) from None
         if status:
@@ -18879,7 +19824,7 @@ class Module(Handle):
                 new one.
         """
         try:
-            status = lib.py_module_save(self._h, c_path(path))
+            status = py_module_save(self._h, c_path(path))
         except BAD_ARGUMENTS as error:
             raise complain(error, "save", "self:handle path:path", self, path) from None
         if status:
@@ -18893,7 +19838,7 @@ class Module(Handle):
             strict: Refuse missing and unexpected names.
         """
         try:
-            status = lib.py_module_load(self._h, c_path(path), strict)
+            status = py_module_load(self._h, c_path(path), strict)
         except BAD_ARGUMENTS as error:
             raise complain(error, "load", "self:handle path:path strict:bool", self, path, strict) from None
         if status:
@@ -18909,7 +19854,7 @@ class Module(Handle):
         """
         try:
             device_type, device_index = (0, 0) if device is None else device_parts(device)
-            status = lib.py_module_to(self._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
+            status = py_module_to(self._h, device_type, device_index, 0 if dtype is None else DTYPE[dtype])
         except BAD_ARGUMENTS as error:
             raise complain(error, "to", "self:handle device:device? dtype:dtype?", self, device, dtype) from None
         if status:
@@ -18918,7 +19863,7 @@ class Module(Handle):
     def cpu(self):
         """Moves parameters and buffers to the CPU, as module_to does."""
         try:
-            status = lib.py_module_cpu(self._h)
+            status = py_module_cpu(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "cpu", "self:handle", self) from None
         if status:
@@ -18932,7 +19877,7 @@ class Module(Handle):
         """
         try:
             device_type, device_index = (0, 0) if device is None else device_parts(device)
-            status = lib.py_module_cuda(self._h, device_type, device_index)
+            status = py_module_cuda(self._h, device_type, device_index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "cuda", "self:handle device:device?", self, device) from None
         if status:
@@ -18945,7 +19890,7 @@ class Module(Handle):
             set_to_none: Drop the gradients instead of filling them with zeros.
         """
         try:
-            status = lib.py_module_zero_grad(self._h, set_to_none)
+            status = py_module_zero_grad(self._h, set_to_none)
         except BAD_ARGUMENTS as error:
             raise complain(error, "zero_grad", "self:handle set_to_none:bool", self, set_to_none) from None
         if status:
@@ -18958,7 +19903,7 @@ class Module(Handle):
             requires_grad: Whether gradients are computed for the parameters.
         """
         try:
-            status = lib.py_module_requires_grad_(self._h, requires_grad)
+            status = py_module_requires_grad_(self._h, requires_grad)
         except BAD_ARGUMENTS as error:
             raise complain(error, "requires_grad_", "self:handle requires_grad:bool", self, requires_grad) from None
         if status:
@@ -18967,7 +19912,7 @@ class Module(Handle):
     def children_len(self):
         """How many direct children there are."""
         try:
-            out = lib.py_module_children_len(self._h)
+            out = py_module_children_len(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "children_len", "self:handle", self) from None
         return int_or_fail(out)
@@ -18979,7 +19924,7 @@ class Module(Handle):
             index: Which, from 0.
         """
         try:
-            out = lib.py_module_child(self._h, index)
+            out = py_module_child(self._h, index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "child", "self:handle index:i64", self, index) from None
         return Module.own(out)
@@ -18992,7 +19937,7 @@ class Module(Handle):
             param: A leaf tensor; it requires grad from now on.
         """
         try:
-            status = lib.py_module_register_parameter(self._h, c_string(name), param._h)
+            status = py_module_register_parameter(self._h, c_string(name), param)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_parameter", "self:handle name:str param:tensor", self, name, param) from None
         if status:
@@ -19006,7 +19951,7 @@ class Module(Handle):
             buffer: A tensor that is saved but not trained.
         """
         try:
-            status = lib.py_module_register_buffer(self._h, c_string(name), buffer._h)
+            status = py_module_register_buffer(self._h, c_string(name), buffer)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_buffer", "self:handle name:str buffer:tensor", self, name, buffer) from None
         if status:
@@ -19020,7 +19965,7 @@ class Module(Handle):
             child: The module.
         """
         try:
-            status = lib.py_module_register_module(self._h, c_string(name), child._h)
+            status = py_module_register_module(self._h, c_string(name), child._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "register_module", "self:handle name:str child:handle", self, name, child) from None
         if status:
@@ -19033,7 +19978,7 @@ class Module(Handle):
             child: The module that runs last from now on.
         """
         try:
-            status = lib.py_module_append(self._h, child._h)
+            status = py_module_append(self._h, child._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "append", "self:handle child:handle", self, child) from None
         if status:
@@ -19044,14 +19989,14 @@ class Optimizer(Handle):
     """An optimizer: groups of parameters with their settings and state."""
 
     __slots__ = ()
-    _release = lib.py_optimizer_release
+    _release = py_optimizer_release
 
     def step(self):
         """Updates every parameter that has a gradient. After an error earlier groups are updated,
         later ones are not.
         """
         try:
-            status = lib.py_optimizer_step(self._h)
+            status = py_optimizer_step(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "step", "self:handle", self) from None
         if status:
@@ -19063,7 +20008,7 @@ class Optimizer(Handle):
         masters are part of the state dict.
         """
         try:
-            status = lib.py_optimizer_use_master_weights(self._h)
+            status = py_optimizer_use_master_weights(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "use_master_weights", "self:handle", self) from None
         if status:
@@ -19075,7 +20020,7 @@ class Optimizer(Handle):
         2010.06192). States are float32.
         """
         try:
-            status = lib.py_optimizer_use_stochastic_rounding(self._h)
+            status = py_optimizer_use_stochastic_rounding(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "use_stochastic_rounding", "self:handle", self) from None
         if status:
@@ -19088,7 +20033,7 @@ class Optimizer(Handle):
             set_to_none: Drop the gradients instead of filling them with zeros.
         """
         try:
-            status = lib.py_optimizer_zero_grad(self._h, set_to_none)
+            status = py_optimizer_zero_grad(self._h, set_to_none)
         except BAD_ARGUMENTS as error:
             raise complain(error, "zero_grad", "self:handle set_to_none:bool", self, set_to_none) from None
         if status:
@@ -19103,7 +20048,7 @@ class Optimizer(Handle):
         """
         try:
             params_c = handle_list(params)
-            status = lib.py_optimizer_add_param_group(self._h, params_c, len(params_c))
+            status = py_optimizer_add_param_group(self._h, params_c, len(params_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "add_param_group", "self:handle params:tensor[]", self, params) from None
         if status:
@@ -19112,7 +20057,7 @@ class Optimizer(Handle):
     def group_count(self):
         """How many parameter groups there are."""
         try:
-            out = lib.py_optimizer_group_count(self._h)
+            out = py_optimizer_group_count(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "group_count", "self:handle", self) from None
         return int_or_fail(out)
@@ -19126,7 +20071,7 @@ class Optimizer(Handle):
             group: Number of the parameter group, from 0.
         """
         try:
-            out = lib.py_optimizer_get(self._h, c_string(name), group)
+            out = py_optimizer_get(self._h, c_string(name), group)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get", "self:handle name:str group:i64", self, name, group) from None
         return float_or_fail(out)
@@ -19141,7 +20086,7 @@ class Optimizer(Handle):
             group: Number of the parameter group, from 0.
         """
         try:
-            status = lib.py_optimizer_set(self._h, c_string(name), value, group)
+            status = py_optimizer_set(self._h, c_string(name), value, group)
         except BAD_ARGUMENTS as error:
             raise complain(error, "set", "self:handle name:str value:f64 group:i64", self, name, value, group) from None
         if status:
@@ -19153,7 +20098,7 @@ class Optimizer(Handle):
         """
         try:
             out = ffi_new("int64_t[2]")
-            status = lib.py_optimizer_state_dict(self._h, out)
+            status = py_optimizer_state_dict(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "state_dict", "self:handle", self) from None
         if status:
@@ -19171,7 +20116,7 @@ class Optimizer(Handle):
         try:
             names_c = c_strings(names)
             tensors_c = handle_list(tensors)
-            status = lib.py_optimizer_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c))
+            status = py_optimizer_load_state_dict(self._h, names_c, len(names_c), tensors_c, len(tensors_c))
         except BAD_ARGUMENTS as error:
             raise complain(error, "load_state_dict", "self:handle names:str[] tensors:tensor[]", self, names, tensors) from None
         if status:
@@ -19182,12 +20127,12 @@ class LrScheduler(Handle):
     """A schedule that changes an optimizer's learning rates."""
 
     __slots__ = ()
-    _release = lib.py_lr_scheduler_release
+    _release = py_lr_scheduler_release
 
     def step(self):
         """Moves on to the next epoch's learning rates."""
         try:
-            status = lib.py_lr_scheduler_step(self._h)
+            status = py_lr_scheduler_step(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "step", "self:handle", self) from None
         if status:
@@ -19196,7 +20141,7 @@ class LrScheduler(Handle):
     def last_epoch(self):
         """How many epochs have passed."""
         try:
-            out = lib.py_lr_scheduler_last_epoch(self._h)
+            out = py_lr_scheduler_last_epoch(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "last_epoch", "self:handle", self) from None
         return int_or_fail(out)
@@ -19209,10 +20154,10 @@ class LrScheduler(Handle):
         """
         try:
             out = ffi_new(FLOAT64_16)
-            count = lib.py_lr_scheduler_get_last_lr(self._h, out, 16)
+            count = py_lr_scheduler_get_last_lr(self._h, out, 16)
             if count > 16:
                 out = ffi_new(FLOAT64_ARRAY, count)
-                count = lib.py_lr_scheduler_get_last_lr(self._h, out, count)
+                count = py_lr_scheduler_get_last_lr(self._h, out, count)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get_last_lr", "self:handle", self) from None
         return take_numbers(out, count)
@@ -19222,12 +20167,12 @@ class Profiler(Handle):
     """What ops took while it was on: an activity for each kernel, each node of a backward and each named range, of all threads."""
 
     __slots__ = ()
-    _release = lib.py_profiler_release
+    _release = py_profiler_release
 
     def stop(self):
         """Ends it; from then on it can be asked for what it found. A second time does nothing."""
         try:
-            status = lib.py_profiler_stop(self._h)
+            status = py_profiler_stop(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "stop", "self:handle", self) from None
         if status:
@@ -19245,7 +20190,7 @@ class Profiler(Handle):
             group_by_input_shape: Give each combination of shapes a row.
         """
         try:
-            out = lib.py_profiler_table(self._h, c_string(sort_by), row_limit, group_by_input_shape)
+            out = py_profiler_table(self._h, c_string(sort_by), row_limit, group_by_input_shape)
         except BAD_ARGUMENTS as error:
             raise complain(error, "table", "self:handle sort_by:str row_limit:i64 group_by_input_shape:bool", self, sort_by, row_limit, group_by_input_shape) from None
         return take_text(out)
@@ -19258,7 +20203,7 @@ class Profiler(Handle):
             row_limit: How many rows at most; -1: all.
         """
         try:
-            out = lib.py_profiler_memory_summary(self._h, row_limit)
+            out = py_profiler_memory_summary(self._h, row_limit)
         except BAD_ARGUMENTS as error:
             raise complain(error, "memory_summary", "self:handle row_limit:i64", self, row_limit) from None
         return take_text(out)
@@ -19274,7 +20219,7 @@ class Profiler(Handle):
         """
         try:
             out = ffi_new("int64_t[3]")
-            status = lib.py_profiler_activities(self._h, out)
+            status = py_profiler_activities(self._h, out)
         except BAD_ARGUMENTS as error:
             raise complain(error, "activities", "self:handle", self) from None
         if status:
@@ -19288,7 +20233,7 @@ class Profiler(Handle):
             path: The file.
         """
         try:
-            status = lib.py_profiler_export_chrome_trace(self._h, c_path(path))
+            status = py_profiler_export_chrome_trace(self._h, c_path(path))
         except BAD_ARGUMENTS as error:
             raise complain(error, "export_chrome_trace", "self:handle path:path", self, path) from None
         if status:
@@ -19299,7 +20244,7 @@ class Node(Handle):
     """A recorded operation: the graph behind it lives as long as the handle."""
 
     __slots__ = ()
-    _release = lib.py_node_release
+    _release = py_node_release
 
     def name(self):
         """The operation's name.
@@ -19308,7 +20253,7 @@ class Node(Handle):
             "MulBackward0".
         """
         try:
-            out = lib.py_node_name(self._h)
+            out = py_node_name(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "name", "self:handle", self) from None
         return take_text(out)
@@ -19320,7 +20265,7 @@ class Node(Handle):
             Where it is: one number for all handles of one operation.
         """
         try:
-            out = lib.py_node_address(self._h)
+            out = py_node_address(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "address", "self:handle", self) from None
         if out < 0:
@@ -19330,7 +20275,7 @@ class Node(Handle):
     def next_count(self):
         """How many inputs gradients may go to."""
         try:
-            out = lib.py_node_next_count(self._h)
+            out = py_node_next_count(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "next_count", "self:handle", self) from None
         return int_or_fail(out)
@@ -19345,7 +20290,7 @@ class Node(Handle):
             -1 if its gradient goes nowhere.
         """
         try:
-            out = lib.py_node_next_output(self._h, index)
+            out = py_node_next_output(self._h, index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "next_output", "self:handle index:i64", self, index) from None
         return int_or_fail(out)
@@ -19357,7 +20302,7 @@ class Node(Handle):
             index: Which input, from 0.
         """
         try:
-            out = lib.py_node_next(self._h, index)
+            out = py_node_next(self._h, index)
         except BAD_ARGUMENTS as error:
             raise complain(error, "next", "self:handle index:i64", self, index) from None
         return Node.own(out)
@@ -19367,13 +20312,13 @@ class Generator(Handle):
     """A source of random numbers: a seed and an offset."""
 
     __slots__ = ()
-    _release = lib.py_generator_release
+    _release = py_generator_release
 
     @property
     def device(self):
         """The device that the generator's numbers are drawn on."""
         try:
-            out = lib.py_generator_device(self._h)
+            out = py_generator_device(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "device", "self:handle", self) from None
         return device_from(out)
@@ -19385,7 +20330,7 @@ class Generator(Handle):
             seed: Any number.
         """
         try:
-            status = lib.py_generator_manual_seed(self._h, seed)
+            status = py_generator_manual_seed(self._h, seed)
         except BAD_ARGUMENTS as error:
             raise complain(error, "manual_seed", "self:handle seed:i64", self, seed) from None
         if status:
@@ -19394,7 +20339,7 @@ class Generator(Handle):
     def initial_seed(self):
         """The seed that was set last."""
         try:
-            out = lib.py_generator_initial_seed(self._h)
+            out = py_generator_initial_seed(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "initial_seed", "self:handle", self) from None
         return int_or_fail(out)
@@ -19406,10 +20351,12 @@ class Generator(Handle):
             An int64 tensor [2]: seed and offset.
         """
         try:
-            out = lib.py_generator_get_state(self._h)
+            out = py_generator_get_state(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "get_state", "self:handle", self) from None
-        return wrap(out)
+        if out is None:
+            raise fail()
+        return out
 
     def set_state(self, state):
         """Continues where get_state was called.
@@ -19418,7 +20365,7 @@ class Generator(Handle):
             state: What get_state gave.
         """
         try:
-            status = lib.py_generator_set_state(self._h, state._h)
+            status = py_generator_set_state(self._h, state)
         except BAD_ARGUMENTS as error:
             raise complain(error, "set_state", "self:handle state:tensor", self, state) from None
         if status:
@@ -19429,19 +20376,19 @@ class Context(Handle):
     """Grad mode, default dtype, default device, streams, own default generators and the last error: what is in force on a thread."""
 
     __slots__ = ()
-    _release = lib.py_context_release
+    _release = py_context_release
 
 
 class Hook(Handle):
     """A registered hook; it does not keep the tensor alive. Releasing the handle leaves the hook in place; hook_remove takes it off."""
 
     __slots__ = ()
-    _release = lib.py_hook_release
+    _release = py_hook_release
 
     def remove(self):
         """Takes a hook off; a second time does nothing."""
         try:
-            status = lib.py_hook_remove(self._h)
+            status = py_hook_remove(self._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "remove", "self:handle", self) from None
         if status:

@@ -1,6 +1,6 @@
 """What the generated functions in `_ops.py` stand on: errors, conversions, callbacks.
 
-Handles are plain integers here (see capi/generate/python_native.py); `wrap` makes a Tensor of one.
+Handles are plain integers here, but for those of tensors (see capi/generate/python_native.py).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ._numpy import is_number
 from ._tensor_type import (
     Callback,
     TensorBase,
+    int_list,
     on_collection,
     read_operand,
     read_scalar,
@@ -226,15 +227,13 @@ def shape_list(x) -> tuple | list:
     return [index(i) for i in x]
 
 
-def int_list(x, count: int) -> tuple | list:
-    """The same; one integer stands for `count` equal ones."""
-    if x.__class__ is tuple and x and x[0].__class__ is int:  # as layers give it, of each call
-        return x
+def general_ints(x, count: int) -> tuple | list:
+    """int_list of what is neither a plain integer nor a tuple of them."""
     return (index(x),) * count if count and is_index(x) else shape_list(x)
 
 
 def int_tuple(x, count: int) -> tuple:
-    """The same for layers, which take all that can be gone through."""
+    """int_list for layers, which take all that can be gone through."""
     return tuple(int_list(tuple(x) if isinstance(x, Iterable) else x, count))
 
 
@@ -265,8 +264,6 @@ def placed(x, where: layout | None, pin_memory: bool):
 def optional_ints(x, count: int):
     if x is None:
         return NULL, -1
-    if x.__class__ is int and count:
-        return (x,) * count, count
     x = int_list(x, count)
     return x, len(x)
 
@@ -324,7 +321,7 @@ def give_list(tensors) -> int:
 
 def borrow(handle: int):
     """A Tensor for a handle that belongs to the library."""
-    return wrap(lib.py_tensor_alias(handle))
+    return wrap(lib.py_alias(handle))
 
 
 def borrow_list(handles, n: int) -> tuple:
@@ -335,7 +332,7 @@ def give_optional(tensor) -> int:
     """The handle that a hook gives back, 0 for None."""
     if tensor is not None and not isinstance(tensor, TensorBase):
         raise TypeError(f"expected Variable, but hook returned '{type(tensor).__name__}'")
-    return 0 if tensor is None else lib.py_tensor_alias(tensor._h)
+    return 0 if tensor is None else lib.py_alias(tensor._h)
 
 
 # ---- text

@@ -11,6 +11,7 @@ from ._runtime import (
     check,
     device_at,
     fail,
+    general_ints,
     general_operand,
     general_scalar,
     number_like,
@@ -386,7 +387,7 @@ def read(tensor: Tensor) -> bytearray:
 
     data = bytearray(tensor.nbytes)
     if data:
-        check(lib.py_tensor_read(tensor._h, ffi.from_buffer(data), len(data)))
+        check(lib.py_tensor_read(tensor, ffi.from_buffer(data), len(data)))
     return data
 
 
@@ -413,7 +414,7 @@ def forget_grads(tensors: list, set_to_none: bool) -> None:
 
 def rebuild(kind: type, copy: Tensor, original: Tensor) -> Tensor:
     """The copy with the original's type, requires_grad and attributes."""
-    out = adopt(kind, lib.py_tensor_alias(copy._h))
+    out = adopt(kind, lib.py_alias(copy._h))
     if original.requires_grad:
         _ops.tensor_requires_grad_(out)
     if original.__dict__:
@@ -561,7 +562,7 @@ install(
     Tensor, Size, DTYPE.objects, fail, _operate,
     _ops.METHODS | _overloads.METHODS | {"size": _size, "stride": _stride},
     device_at, _indexing.get, _indexing.put, _out.compute_for, _out.finish,
-    general_scalar, general_operand,
+    general_scalar, general_operand, general_ints,
 )  # fmt: skip
 
 for _name, _function in (_ops.METHODS | _overloads.METHODS).items():

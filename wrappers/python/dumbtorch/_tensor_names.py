@@ -145,7 +145,7 @@ class TensorNames(TensorBase):
 
     def as_subclass(self, cls):
         """The same tensor as an object of another class."""
-        return adopt(cls, lib.py_tensor_alias(self._h))
+        return adopt(cls, lib.py_alias(self._h))
 
     def storage_type(self) -> type:
         """The class of its storage, such as torch.FloatStorage."""

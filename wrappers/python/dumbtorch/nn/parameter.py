@@ -13,7 +13,7 @@ class Parameter(Tensor):
 
     def __new__(cls, data=None, requires_grad=True):
         data = _ops.empty((0,)) if data is None else _ops.detach(data)
-        out = adopt(cls, lib.py_tensor_alias(data._h))
+        out = adopt(cls, lib.py_alias(data._h))
         if requires_grad:
             _ops.tensor_requires_grad_(out)
         return out
@@ -36,7 +36,7 @@ class Buffer(Tensor):
 
     def __new__(cls, data=None, *, persistent=True):
         data = _ops.empty((0,)) if data is None else _ops.detach(data)
-        out = adopt(cls, lib.py_tensor_alias(data._h))
+        out = adopt(cls, lib.py_alias(data._h))
         out.persistent = persistent
         return out
 
