@@ -90,7 +90,9 @@ class Module(StateDict):
     def __call__(self, *args, **kwargs):
         if self._dt_hooked:
             return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        if kwargs:  # or the call would make another dict of nothing
+            return self.forward(*args, **kwargs)
+        return self.forward(*args)
 
     # ---- attributes
 
