@@ -107,15 +107,17 @@ def test_stale_handles():
             lib.py_tensor_release(old)
 
     def use():
-        for _ in range(3000):
-            handle = current[0]
-            out = lib.py_cat([handle], 1, 0)
-            if out is not None:
-                seen["right"] += 1
-            else:
-                seen["stale"] += 1
-                assert "released" in str(_runtime.fail())
-        stop.set()
+        try:
+            for _ in range(3000):
+                handle = current[0]
+                out = lib.py_cat([handle], 1, 0)
+                if out is not None:
+                    seen["right"] += 1
+                else:
+                    seen["stale"] += 1
+                    assert "released" in str(_runtime.fail())
+        finally:
+            stop.set()
 
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)  # threads change places as often as they can
